@@ -31,7 +31,7 @@ from rankrls.clicks import Propensities
 from rankrls.metrics import Measure
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
-from rankrls.numerics.holdout import hold_out_chunks, in_order_of
+from rankrls.numerics.holdout import hold_out_chunks
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
 R = TypeVar("R")
@@ -147,8 +147,6 @@ class ComparedInMemory(ComparedItems):
         means: bool,
     ) -> list[R]:
         graph, bounds = self.in_order(folds)
-        if folds is not None:
-            smoother = in_order_of(smoother, graph, np.concatenate(folds))
         return list(hold_out_chunks(smoother, graph, self.features(basis), alphas, judge, units=bounds, means=means))
 
     def in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:

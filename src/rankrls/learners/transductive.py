@@ -35,7 +35,7 @@ from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.holdout import hold_out, in_order_of
+from rankrls.numerics.holdout import hold_out
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import DualSmoother, Smoother
 
@@ -140,8 +140,8 @@ class _Rest:
     @classmethod
     def of(cls, s: Smoother, graph: LabelledGraph, X: Matrix, alpha: float, folds: list[Index]) -> _Rest:
         if isinstance(s, DualSmoother):
-            Z = s.directions
-            W = s.directions * np.sqrt(alpha / (np.maximum(s.values, 0.0) + alpha))
+            Z = s.directions[s.graph.place[graph.rows]]
+            W = Z * np.sqrt(alpha / (np.maximum(s.values, 0.0) + alpha))
             base = 0.0
         else:
             D, means = graph.read(X)
@@ -261,26 +261,23 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
         if not self._hidden.any():
             found = [(self._labels, solver.read(c)) for c in solver.path(values)]
             return TransductiveSolutions(found, self._X, self._columns)
-        smoother, graph, count = self._hidden_first
-        place = np.empty(len(self._labels), dtype=np.intp)
-        place[graph.rows] = np.arange(graph.n_rows)
-        folds = [place[fold] for fold in self._folds]
+        graph, count = self._hidden_first
+        folds = [graph.place[fold] for fold in self._folds]
         found = []
         for alpha in values.tolist():
-            one = transduce(smoother, graph, solver.features, alpha, self._penalty, count, folds)
+            one = transduce(solver.smoother, graph, solver.features, alpha, self._penalty, count, folds)
             labels = self._labels.copy()
             labels[one.rows] = one.labels
             found.append((labels, solver.read(one.coefficients)))
         return TransductiveSolutions(found, self._X, self._columns)
 
     @cached_property
-    def _hidden_first(self) -> tuple[Smoother, LabelledGraph, int]:
-        """The smoother and the graph with the hidden queries first, and the number of hidden queries."""
+    def _hidden_first(self) -> tuple[LabelledGraph, int]:
+        """The graph with the hidden queries first, and the number of hidden queries."""
         graph = self._solver.graph
         of_query = self._hidden[graph.rows[graph.starts[:-1]]]
         order = np.argsort(~of_query, kind="stable")
-        taken = graph.take(order)
-        return in_order_of(self._solver.smoother, taken, order), taken, int(of_query.sum())
+        return graph.take(order), int(of_query.sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from rankrls._arrays import chunk_values, column, joined, on_device, repeated, taken, to_device_of, to_host
+from rankrls._arrays import chunk_values, column, on_device, repeated, to_device_of, to_host
 from rankrls._cached import cached_property
-from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.chunks import chunk_rows, chunks
 from rankrls.numerics.runs import (
@@ -74,8 +73,6 @@ class LabelledGraph(SortedRows):
         Levels of the classes and of the queries.
     e3 : float
     excludes_ties : bool
-    first_row, first_query : int
-        Position of a part in the whole graph.
     faint : float
         Squared length of a row of F up to which its item is :attr:`unseen`.
     """
@@ -90,8 +87,6 @@ class LabelledGraph(SortedRows):
     e3: float
     excludes_ties: bool
     faint: float
-    first_row: int = 0
-    first_query: int = 0
 
     @classmethod
     def build(
@@ -174,20 +169,16 @@ class LabelledGraph(SortedRows):
 
     def part(self, a: int, b: int) -> LabelledGraph:
         """Graph of queries ``a`` to ``b - 1``, as views."""
-        r0 = int(self.starts[a])
-        c0 = int(self.query_classes[a])
-        rows = slice(r0, int(self.starts[b]))
-        classes = slice(c0, int(self.query_classes[b]))
-        part = self.subset(rows, classes, slice(a, b))
-        return replace(part, first_row=self.first_row + r0, first_query=self.first_query + a)
+        rows = slice(int(self.starts[a]), int(self.starts[b]))
+        classes = slice(int(self.query_classes[a]), int(self.query_classes[b]))
+        return self._subset(rows, classes, slice(a, b))
 
     def take(self, queries: Index) -> LabelledGraph:
         """Graph of the given queries in the given order, with the weights of this graph."""
         which = np.asarray(queries, dtype=np.intp)
-        taken = self.subset(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
-        return replace(taken, first_row=0, first_query=0)
+        return self._subset(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
 
-    def subset(self, rows: Matrix, classes: Matrix, queries: Matrix) -> LabelledGraph:
+    def _subset(self, rows: Matrix, classes: Matrix, queries: Matrix) -> LabelledGraph:
         """Graph of the given queries, with their rows and classes."""
         return replace(
             self,
@@ -201,44 +192,46 @@ class LabelledGraph(SortedRows):
             e2=self.e2[queries],
         )
 
-    def compact(self) -> tuple[Index, LabelledGraph]:
-        """Rows of X, ascending, and the graph when X contains no other rows."""
-        order = np.argsort(self.rows)
-        return self.rows[order], replace(self, rows=np.argsort(order))
+    @property
+    def items(self) -> Index:
+        """Row of X of each item."""
+        return self.rows
 
     def inside(self, rows: Index, n_rows: int) -> LabelledGraph:
         """The graph when its items are some rows of an X of ``n_rows`` rows."""
         return replace(self, rows=rows[self.rows])
 
-    def pieces(self, n_rows: int) -> tuple[list[LabelledGraph], LabelledGraph]:
+    def pieces(self, n_rows: int) -> tuple[LabelledGraph, LabelledGraph]:
         """Pieces of about ``n_rows`` rows of a single query, and the graph of their means, whose ``L`` add up to its L.
 
-        A piece is a run of whole classes, or part of a long class.
+        A piece is a run of whole classes, or part of a long class. The pieces are the queries of one graph.
         """
-        found = []
-        numbers = []
-        runs = chunks(self.class_starts, n_rows)
-        for number, (a, b) in enumerate(runs):
-            first = int(self.class_starts[a])
-            end = int(self.class_starts[b])
-            whole = b - a > 1
-            for start in range(first, end, end - first if whole else n_rows):
-                stop = end if whole else min(start + n_rows, end)
-                starts = np.array([0, stop - start], dtype=np.intp)
-                piece = self.subset(slice(start, stop), slice(a, b), slice(0, 1))
-                piece = replace(piece, starts=starts, query_classes=np.array([0, b - a], dtype=np.intp), e3=0.0)
-                piece = piece if whole else replace(piece, class_starts=starts)
-                found.append(piece)
-                numbers.append(number)
-        return found, replace(
+        runs = np.array(chunks(self.class_starts, n_rows))
+        first_rows = self.class_starts[runs]
+        starts: list[int] = []
+        for (first, end), (a, b) in zip(first_rows.tolist(), runs.tolist(), strict=True):
+            starts += range(first, end, n_rows if b - a == 1 else end - first)
+        pieces = np.array([*starts, self.n_rows], dtype=np.intp)
+        parts = np.union1d(self.class_starts, pieces)
+        of_class = np.searchsorted(self.class_starts, parts[:-1], side="right") - 1
+        ends = np.array([0, len(starts)], dtype=np.intp)
+        return replace(
             self,
-            rows=np.arange(len(found)),
-            y=np.concatenate([group_means(p.y.T, p.weights, p.starts).T for p in found]),
-            weights=np.array([p.weights.sum() for p in found]),
-            starts=np.array([0, len(found)], dtype=np.intp),
-            class_starts=edges(np.diff(numbers, prepend=-1) != 0),
+            starts=pieces,
+            class_starts=parts,
+            query_classes=np.searchsorted(parts, pieces),
+            e1=self.e1[of_class],
+            e2=np.repeat(self.e2, len(starts)),
+            e3=0.0,
+        ), replace(
+            self,
+            rows=np.arange(len(starts)),
+            y=group_means(self.y.T, self.weights, pieces).T,
+            weights=group_sums(self.weights, pieces),
+            starts=ends,
+            class_starts=np.append(np.searchsorted(pieces, first_rows[:, 0]), len(starts)),
             query_classes=np.array([0, len(runs)], dtype=np.intp),
-            e1=self.e1[[a for a, _ in runs]],
+            e1=self.e1[runs[:, 0]],
         )
 
     def by_kind(self, labelled: Callable[[LabelledGraph], T], preferred: object) -> T:
@@ -308,41 +301,14 @@ class LabelledGraph(SortedRows):
             return self.factor(*self.read(X))
         return self.read(X, self.scale)[0]
 
-    def factor_both_sides(self, K: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-        """``F K F'`` for a kernel matrix of the items in the order of X, which is destroyed; O(m^2).
-
-        Also returns the deviations of :attr:`unseen` items and the means of the queries in the rows of ``K F'``.
-        """
-        rows = self.rows
-        m = self.n_rows
-        if m != K.shape[0] or (np.diff(rows) != 1).any():
-            K = taken(taken(K, rows), rows, axis=1) if on_device(K) else K[np.ix_(rows, rows)]
-        here = replace(self, rows=np.arange(m, dtype=np.intp))
-        parts = [here.part(a, b) for a, b in chunks(self.starts, 512)]
-        for part in parts:
-            K[int(part.rows[0]) : int(part.rows[-1]) + 1, :] = part.factor_rows(K)
-        unseen = []
-        means = []
-        for part in parts:
-            inside = slice(int(part.rows[0]), int(part.rows[-1]) + 1)
-            across = K[:, inside].T if on_device(K) else np.ascontiguousarray(K[:, inside].T)
-            D, M = replace(part, rows=part.rows - inside.start).read(across)
-            unseen.append(taken(D, np.flatnonzero(part.unseen)))
-            means.append(M)
-            K[:, inside] = part.factor(D, M).T
-        return K, joined(unseen), joined(means)
-
-    def sparse_equations(self, X: Matrix) -> tuple[Array, Array]:
-        """``X'LX`` and ``X'F't`` for sparse X, from sparse products with the diagonal and the means of L."""
-        x = X[self.rows].astype(np.float64)
-        if not self.e3:
-            x = shift_columns(x, *offset_columns(x))
+    def sparse_gram(self, x: Matrix) -> Array:
+        """``X'LX`` for the sparse rows of the items, from sparse products with the diagonal and the means of L."""
         diagonal, levels = self.levels
         gram = x.T @ sparse.diags_array(diagonal) @ x
         for starts, weights in levels:
             M = averaging(self.weights, starts) @ x
             gram = gram + M.T @ sparse.diags_array(weights) @ M
-        return gram.toarray(), np.asarray(x.T @ self.transposed(self.target))
+        return np.asarray(gram.toarray())
 
     def combine_centred(self, X: Matrix, a: Array) -> Array:
         """``X'a`` for coefficients of items that sum to 0 over queries, with X measured from the queries' means."""
@@ -365,12 +331,6 @@ class LabelledGraph(SortedRows):
     def laplacian(self, f: Array) -> Array:
         """``L f`` for f of shape (m,) or (m, columns)."""
         return np.asarray((self.weights * self._levels(f.T, self.e1, self.e2, self.e3)).T)
-
-    def item_laplacian(self, f: Array) -> Array:
-        """``L f`` for a graph of all rows of X, in their order, (m,)."""
-        out = np.empty(self.n_rows)
-        out[self.rows] = self.laplacian(f[self.rows])
-        return out
 
     def transposed(self, u: Array) -> Array:
         """``F'u`` for u of shape (m,) or (m, columns): F is symmetric in the coordinates ``sqrt(w) z``."""
@@ -477,8 +437,6 @@ class PreferenceGraph(SortedRows):
     strength, weights : ndarray of shape (p,)
     starts : ndarray of shape (groups + 1,)
     n_items : int
-    first_row, first_query : int
-        Position of a part in the whole graph.
     """
 
     winners: Index
@@ -487,8 +445,6 @@ class PreferenceGraph(SortedRows):
     weights: Array
     starts: Index
     n_items: int
-    first_row: int = 0
-    first_query: int = 0
 
     sees_constants: ClassVar[bool] = False
 
@@ -515,38 +471,30 @@ class PreferenceGraph(SortedRows):
 
     def part(self, a: int, b: int) -> PreferenceGraph:
         """Graph of groups ``a`` to ``b - 1``, over the same items."""
-        r0 = int(self.starts[a])
-        r1 = int(self.starts[b])
-        inside = self._subset(slice(r0, r1))
-        starts = self.starts[a : b + 1] - r0
-        return replace(inside, starts=starts, first_row=self.first_row + r0, first_query=self.first_query + a)
+        first = int(self.starts[a])
+        return self._subset(slice(first, int(self.starts[b])), self.starts[a : b + 1] - first)
 
     def take(self, groups: Index) -> PreferenceGraph:
         """Graph of the given groups in the given order."""
         which = np.asarray(groups, dtype=np.intp)
-        starts = lengths_to_starts(np.diff(self.starts)[which])
-        return replace(self._subset(runs_of(self.starts, which)), starts=starts, first_row=0, first_query=0)
+        return self._subset(runs_of(self.starts, which), lengths_to_starts(np.diff(self.starts)[which]))
 
-    def _subset(self, rows: Matrix) -> PreferenceGraph:
+    def _subset(self, rows: Matrix, starts: Index) -> PreferenceGraph:
         names = ("rows", "winners", "losers", "strength", "weights")
-        return replace(self, **{name: vars(self)[name][rows] for name in names})
+        return replace(self, starts=starts, **{name: vars(self)[name][rows] for name in names})
 
-    def compact(self) -> tuple[Index, PreferenceGraph]:
-        """Rows of X with preferences, ascending, and the graph when X contains no other rows."""
-        compared = np.zeros(self.n_items, dtype=bool)
-        compared[self.winners] = True
-        compared[self.losers] = True
-        items = np.flatnonzero(compared)
-        return items, self.inside(np.cumsum(compared) - 1, len(items))
+    @property
+    def items(self) -> Index:
+        """All rows of X."""
+        return np.arange(self.n_items)
 
     def inside(self, rows: Index, n_rows: int) -> PreferenceGraph:
         """The graph when its items are some rows of an X of ``n_rows`` rows."""
         return replace(self, winners=rows[self.winners], losers=rows[self.losers], n_items=n_rows)
 
-    def pieces(self, n_rows: int) -> tuple[list[PreferenceGraph], None]:
-        """Pieces of about ``n_rows`` preferences, whose ``L`` add up; nothing else does."""
-        alone = replace(self, starts=np.arange(self.n_rows + 1))
-        return [alone.part(a, b) for a, b in chunks(alone.starts, n_rows)], None
+    def pieces(self, n_rows: int) -> tuple[PreferenceGraph, None]:
+        """Graph with a group for each preference, whose parts have ``L`` that add up; nothing else does."""
+        return replace(self, starts=np.arange(self.n_rows + 1)), None
 
     def by_kind(self, labelled: object, preferred: Callable[[PreferenceGraph], T]) -> T:
         """``preferred(self)``, where there is one algorithm for labels and another for preferences."""
@@ -576,15 +524,9 @@ class PreferenceGraph(SortedRows):
         """``F X``, (p, n)."""
         return self.factor(*self.read(X))
 
-    def factor_both_sides(self, K: Array) -> tuple[Array, Array, None]:
-        """``F K F'`` for a kernel matrix of the items; no item is :attr:`unseen`, and there are no means."""
-        half = self.factor_rows(K)
-        return self.factor_rows(np.ascontiguousarray(half.T)), np.zeros((0, self.n_rows)), None
-
-    def sparse_equations(self, X: Matrix) -> tuple[Array, Array]:
-        """``X'LX`` and ``X'F't`` for sparse X, from sparse products with L."""
-        X = shift_columns(X, *offset_columns(X))
-        return (X.T @ (self.matrix @ X)).toarray(), np.asarray(X.T @ self.transposed(self.target))
+    def sparse_gram(self, x: Matrix) -> Array:
+        """``X'LX`` for the sparse rows of the items, from sparse products with L."""
+        return np.asarray((x.T @ (self.matrix @ x)).toarray())
 
     def combine_centred(self, X: Matrix, a: Array) -> Array:
         """``X'a`` for coefficients that sum to 0 over components, from :meth:`centred_items`."""
@@ -607,12 +549,8 @@ class PreferenceGraph(SortedRows):
         return sparse.csr_array((np.tile([1.0, -1.0], self.n_rows), ends, 2 * np.arange(self.n_rows + 1)), shape=shape)
 
     def laplacian(self, f: Array) -> Array:
-        """``L f`` for f of shape (items,) or (items, columns)."""
-        return np.asarray(self.incidence.T @ ((self.incidence @ f).T * self.weights).T)
-
-    def item_laplacian(self, f: Array) -> Array:
-        """``L f`` for f of shape (items,), without the offset of f."""
-        return np.asarray(self.matrix @ (f - f.mean()))
+        """``L f`` for f of shape (items,) or (items, columns), without the offset of f."""
+        return np.asarray(self.matrix @ (f - f.mean(axis=0)))
 
     def transposed(self, u: Array) -> Array:
         """``F'u`` for u of shape (p,) or (p, columns): (items,) or (items, columns)."""

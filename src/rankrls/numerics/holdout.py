@@ -9,7 +9,6 @@ In the dual, ``I - H`` on the unit is ``V diag(alpha / (lambda + alpha)) V'``, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -68,7 +67,6 @@ def hold_out(
     *,
     units: Index | None = None,
     means: bool = False,
-    rotated: bool = False,
     rounding: Rounding | None = None,
 ) -> Array:
     """Scores of each unit's rows by the model of all other units; tied scores are equal (:mod:`rankrls.numerics.ties`).
@@ -87,10 +85,8 @@ def hold_out(
         Unit k consists of the queries ``units[k]`` to ``units[k + 1] - 1`` of the part. By default, of query k.
     means : bool
         Whether scores are those of the model itself, instead of deviations from the means of their queries.
-    rotated : bool
-        Whether X is already multiplied by the smoother's directions.
     rounding : Rounding, optional
-        Scale of the rounding of the scores, if already known.
+        Scale of the rounding of the scores, if X is already multiplied by the smoother's directions.
 
     Returns
     -------
@@ -104,37 +100,68 @@ def hold_out(
     """
     bounds = graph.starts if units is None else graph.starts[units]
     if isinstance(smoother, DualSmoother):
-        return _hold_out_dual(smoother, graph, alphas, bounds, means)
-    deviations, centres = graph.read(X)
-    predict = batches.predictions if on_device(deviations) else predictions
+        held = _dual(smoother, graph, alphas, bounds, means)
+    else:
+        held = _primal(smoother, graph, X, alphas, bounds, means, rounding)
+    scores = graph.unfactor(held.predicted)
     D = smoother.inverse(alphas)
-    inverse = smoother.inverse(np.zeros(1))[:, 0]
-    Z = deviations if rotated else deviations @ smoother.directions
-    means_of_features = centres
-    if centres is not None:
-        centres = centres @ smoother.directions
-    if rounding is None:
-        rounding = _rounding(smoother, graph, alphas, (deviations, means_of_features), (Z, centres))
-    deviations = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
-    graph.factor(Z, centres)
-    places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
-    asked = (centres, places) if means and centres is not None else None
-
-    def one_target(target: Array, right: Array) -> tuple[Array, Array, Array | None]:
-        P, uncertain, level = predict(Z, target, bounds, D, right, inverse, asked)
-        scores = graph.unfactor(P)
-        if len(deviations):
-            _add_unseen(scores, graph, bounds, deviations, Z, target - P, D, right)
-        uncertain *= _unscaled(graph)
-        return scores, uncertain, level
-
-    targets = zip(graph.target.T, smoother.right.T, strict=True)
-    out, off, levels = zip(*(one_target(*target) for target in targets), strict=True)
-    scores = np.stack(out)
-    bound = np.stack(off)
-    bound += rounding.off(unit_of_rounding(Z))
-    graph.tie(scores, bound, np.stack(levels) if asked else None)
+    for k, found in enumerate(scores):
+        error = graph.target[:, k] - held.predicted[k]
+        _add_unseen(found, graph, bounds, held.unseen, held.Z, error, D, smoother.right[:, k])
+    off = held.off
+    off *= _unscaled(graph)
+    off += held.rounding.off(unit_of_rounding(held.Z))
+    graph.tie(scores, off, held.levels)
     return scores
+
+
+class _Held(NamedTuple):
+    """Predictions of held-out units in the coordinates of a smoother.
+
+    Z are its rows of F, ``unseen`` the deviations of unseen items, ``predicted`` and ``off`` the values of ``F f`` and
+    their error bounds (targets, alphas, rows), and ``levels`` the scores of the means of queries.
+    """
+
+    Z: Matrix
+    unseen: Array
+    predicted: Array
+    off: Array
+    levels: Array | None
+    rounding: Rounding
+
+
+def _primal(
+    smoother: Smoother,
+    graph: Graph,
+    X: Matrix,
+    alphas: Array,
+    bounds: Index,
+    means: bool,
+    rounding: Rounding | None,
+) -> _Held:
+    """Predictions from features; see :mod:`rankrls.numerics.units`."""
+    D, centres = graph.read(X)
+    Z = D
+    turned = centres
+    if rounding is None:
+        Z = D @ smoother.directions
+        if centres is not None:
+            turned = centres @ smoother.directions
+        rounding = _rounding(smoother, graph, alphas, (D, centres), (Z, turned))
+    unseen = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
+    graph.factor(Z, turned)
+    predict = batches.predictions if on_device(Z) else predictions
+    asked = (turned, _query_of_rows(graph)) if means and turned is not None else None
+    systems = (bounds, smoother.inverse(alphas))
+    inverse = smoother.inverse(np.zeros(1))[:, 0]
+    targets = zip(graph.target.T, smoother.right.T, strict=True)
+    found = [predict(Z, target, *systems, right, inverse, asked) for target, right in targets]
+    predicted, off, levels = zip(*found, strict=True)
+    return _Held(Z, unseen, np.stack(predicted), np.stack(off), np.stack(levels) if asked else None, rounding)
+
+
+def _query_of_rows(graph: Graph) -> Index:
+    return np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
 
 
 def _unscaled(graph: Graph) -> Array:
@@ -168,24 +195,6 @@ def _norms(smoother: Smoother, spreads: Array, alphas: Array) -> Array:
     return np.asarray(np.linalg.norm(smoother.path(alphas) * spreads[:, None], axis=1).T)
 
 
-def in_order_of(smoother: Smoother, graph: Graph, queries: Index) -> Smoother:
-    """Smoother for a graph with its queries in another order; only a dual smoother has rows to reorder."""
-    if not isinstance(smoother, DualSmoother):
-        return smoother
-    place = np.empty(int(smoother.graph.rows.max()) + 1, dtype=np.intp)
-    place[smoother.graph.rows] = np.arange(smoother.graph.n_rows)
-    rows = place[graph.rows]
-    unseen = smoother.graph.unseen
-    number = np.cumsum(unseen) - 1
-    return replace(
-        smoother,
-        directions=taken(smoother.directions, rows),
-        graph=graph,
-        unseen=taken(smoother.unseen, number[rows[unseen[rows]]]),
-        means=None if smoother.means is None else taken(smoother.means, queries),
-    )
-
-
 def hold_out_chunks(
     smoother: Smoother,
     graph: Graph,
@@ -202,38 +211,27 @@ def hold_out_chunks(
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
     device = on_device(smoother.directions)
-    rotated = False
-    norms = None
     rows = max(64, (2 * chunk_values(X) if device else _CHUNK) // max(1, len(smoother.values)))
     if isinstance(smoother, DualSmoother):
         rows = max(_DUAL_ROWS, rows) if device else _DUAL_ROWS
     elif isinstance(smoother, ItemSmoother):
         X = smoother.features
+    sizes = norms = None
     of_preferences = graph.over_items
     if of_preferences is not None:
         centred = of_preferences.centred_items(X)
-        spreads = smoother.spreads
-        items = centred @ smoother.directions
-        rotated = True
-        size = np.linalg.norm(items, axis=1)
-        if spreads is not None:
-            size = np.sqrt(squared_lengths_in(spreads, centred))
-            norms = _norms(smoother, spreads, alphas)[0]
+        X = centred @ smoother.directions
         if isinstance(smoother, ItemSmoother):
-            size, norms = smoother.rounding(alphas)
-        size = size[of_preferences.winners] + size[of_preferences.losers]
-        X = items
-        norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)[0] if norms is None else norms
+            of_items, norms = smoother.rounding(alphas)
+        else:
+            of_items, norms = _rounding(smoother, of_preferences, alphas, (centred, None), (X, None))
+        sizes = graph.restore(of_items[of_preferences.winners] + of_items[of_preferences.losers])
 
     def run(chunk: tuple[int, int]) -> R:
         own = bounds[chunk[0] : chunk[1] + 1]
         part = graph.part(int(own[0]), int(own[-1]))
-        rounding = None
-        if norms is not None:
-            rounding = Rounding(size[part.first_row : part.first_row + part.n_rows], norms[None])
-        scores = hold_out(
-            smoother, part, X, alphas, units=own - own[0], means=means, rotated=rotated, rounding=rounding
-        )
+        rounding = None if sizes is None or norms is None else Rounding(sizes[part.rows], norms)
+        scores = hold_out(smoother, part, X, alphas, units=own - own[0], means=means, rounding=rounding)
         return judge(part, scores)
 
     if device:  # a chunk is evaluated while the next one is computed
@@ -257,27 +255,26 @@ def _add_unseen(
         scores[:, places[inside]] = w @ deviations[inside].T
 
 
-def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bool) -> Array:
-    """:func:`hold_out` in the dual: the error ``e = t_U - P`` solves ``(I - H)_UU e = (t - H t)_U``.
+def _dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bool) -> _Held:
+    """Predictions in the dual: the error ``e = t_U - P`` solves ``(I - H)_UU e = (t - H t)_U``.
 
     For large alpha, scores are far smaller than the labels; P itself then solves the same equations with right-hand
     side ``(H t)_U - H_UU t_U``.
     """
-    t = graph.target
-    V = s.directions[graph.first_row : graph.first_row + graph.n_rows, ...]
+    rows = s.graph.place[graph.rows]
+    V = taken(s.directions, rows)
     D = s.inverse(alphas)
     total = s.values[:, None] + alphas
     rest = np.divide(alphas, total, out=np.ones_like(total), where=total > 0.0)  # I - H is V diag(rest) V'
     large = alphas > _LARGE_ALPHA * s.top
-    query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
-    centres = None if s.means is None or not means else (s.means[graph.first_query :, ...], query)
-    P, uncertain, levels = batches.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large, centres)
+    centres = None
+    if means and s.means is not None:
+        queries = np.searchsorted(s.graph.starts, rows[graph.starts[:-1]], side="right") - 1
+        centres = (taken(s.means, queries), _query_of_rows(graph))
+    found = batches.dual_predictions(V, graph.target, bounds, s.values, rest, D, s.right, large, centres)
     unseen = graph.unseen
-    first = int(np.count_nonzero(s.graph.unseen[: graph.first_row]))
-    deviations = to_host(s.unseen[first : first + int(unseen.sum()), ...])
-    out = graph.unfactor(P)
-    for k, scores in enumerate(out):
-        _add_unseen(scores, graph, bounds, deviations, V, t[:, k] - P[k], D, s.right[:, k])
+    number = np.cumsum(s.graph.unseen) - 1
+    deviations = to_host(taken(s.unseen, number[rows[unseen]]))
     values = np.abs(s.values)
     sizes = np.maximum(np.sqrt(to_host(V * V @ to_device_of(values, V))), _ROUNDED * np.sqrt(s.top))
     sizes /= np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
@@ -286,6 +283,4 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
     # the kernel matrix is rounded too, and the coefficients that multiply it grow as alpha decreases
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
-    off = Rounding(sizes, norms).off(unit_of_rounding(V)) + uncertain * _unscaled(graph)
-    graph.tie(out, off, levels)
-    return out
+    return _Held(V, deviations, *found, Rounding(sizes, norms))

@@ -138,10 +138,8 @@ def held_out_margins(
     Both items must be in the same query. O(k) per pair and alpha.
     """
     plan = _Plan.of(smoother, graph, X)
-    place = np.empty(int(graph.rows.max()) + 1, dtype=np.intp)
-    place[graph.rows] = np.arange(graph.n_rows)
-    a = place[i]
-    b = place[j]
+    a = graph.place[i]
+    b = graph.place[j]
     gap = plan.y[a, 0] - plan.y[b, 0]
 
     def margins(alpha: float) -> Array:
@@ -168,13 +166,11 @@ def held_out_labels(
     in one of them. O(m k) per alpha, and O(u^2 k + u^3) for each fold of u items.
     """
     plan = _Plan.of(smoother, graph, X)
-    place = np.empty(graph.n_rows, dtype=np.intp)
-    place[graph.rows] = np.arange(graph.n_rows)
     sizes = np.array([len(fold) for fold in folds])
     out = np.empty((graph.n_rows, len(alphas), graph.y.shape[1]))
     for u in np.unique(sizes).tolist():
         rows = np.stack([fold for fold in folds if len(fold) == u])
-        here = place[rows]
+        here = graph.place[rows]
         for k, alpha in enumerate(pair_alphas(graph, alphas, balance, u).tolist()):
             left, W, diagonal, rest = plan.solved(alpha)
             for a in range(0, len(rows), max(1, _ROWS // u)):

@@ -101,9 +101,9 @@ class LaplacianProduct:
 
     def __init__(self, X: Matrix, graph: Graph) -> None:
         self.n_features = int(X.shape[1])
-        self._graph: Graph
-        rows, self._graph = graph.compact()
-        self._rows = RowProducts(X, rows)
+        self._graph = graph
+        self._order = np.argsort(graph.items)
+        self._rows = RowProducts(X, graph.items[self._order])
         self._one_pass: _OnePass | None = None
         if self._rows.sparse:
             self._one_pass = graph.by_kind(partial(_one_pass, X), lambda _: None)
@@ -111,11 +111,13 @@ class LaplacianProduct:
     def __matmul__(self, p: Array) -> Array:
         if self._one_pass is not None:
             return self._one_pass(p)
-        return self._rows.combine(self._graph.item_laplacian(self._rows.scores(p)))
+        f = np.empty(len(self._order))
+        f[self._order] = self._rows.scores(p)
+        return self._rows.combine(self._graph.laplacian(f)[self._order])
 
     def right_side(self, target: Array) -> Array:
         """``X'F't`` for a target t, (n,)."""
-        return self._rows.combine(self._graph.item_coefficients(target))
+        return self._rows.combine(self._graph.transposed(target)[self._order])
 
 
 class _OnePass:

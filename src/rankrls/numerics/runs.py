@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from rankrls._arrays import as_floats, joined, namespace, on_device, repeated, taken, to_device_of
+from rankrls._cached import cached_property
 from rankrls._compiled import compiled
 from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 
@@ -25,6 +26,13 @@ class SortedRows:
     def n_rows(self) -> int:
         """Number of rows of F."""
         return len(self.rows)
+
+    @cached_property
+    def place(self) -> Index:
+        """Position in the graph of each row of X (of each preference in the order given)."""
+        place = np.empty(int(self.rows.max(initial=-1)) + 1, dtype=np.intp)
+        place[self.rows] = np.arange(self.n_rows)
+        return place
 
     def restore(self, values: AnyArray) -> AnyArray:
         """Values of the rows of a whole graph (last axis) in the original order."""

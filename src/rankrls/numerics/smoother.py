@@ -80,7 +80,9 @@ class Equations:
     def of(cls, graph: Graph, X: Matrix) -> Equations:
         """Equations of one block. O(m n^2); O(items n^2 + preferences n) for more preferences than items."""
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
-            gram, right = graph.sparse_equations(X)
+            x = _near_zero(X[graph.items].astype(np.float64), graph)
+            gram = graph.sparse_gram(x)
+            right = x.T @ graph.transposed(graph.target)
         elif (of_preferences := graph.over_items) is not None:
             items = of_preferences.centred_items(X)
             gram = items.T @ (of_preferences.matrix @ items)
@@ -172,8 +174,8 @@ def _in_pieces(graph: Graph, X: Matrix, rows: int, several: Any) -> Iterator[Equ
         return Equations.of_factored(piece, piece.factor(D, mean)), mean
 
     means = []
-    parts, between = graph.pieces(rows)
-    for of_piece, mean in several(equations, parts):
+    pieces, between = graph.pieces(rows)
+    for of_piece, mean in several(equations, [pieces.part(a, b) for a, b in chunks(pieces.starts, rows)]):
         means.append(mean)
         yield of_piece
     if between is not None:
@@ -312,8 +314,9 @@ class DualEquations:
 
     @classmethod
     def of_kernel(cls, K: Array, graph: Graph) -> DualEquations:
-        """Equations from the kernel matrix of the items in the order of X, which is destroyed. O(m^2)."""
-        return cls(graph, *graph.factor_both_sides(K))
+        """Equations from the kernel matrix of the items in the order of X. O(m^2)."""
+        half = graph.factor_rows(K)
+        return cls(graph, *_factored(graph, half.T if on_device(half) else np.ascontiguousarray(half.T)))
 
     @classmethod
     def of_features(cls, X: Matrix, graph: Graph) -> DualEquations:
@@ -323,12 +326,9 @@ class DualEquations:
         columns that are stored in every row shifted towards zero.
         """
         if sparse.issparse(X):
-            Z = X.astype(np.float64)
-            Z = Z if graph.sees_constants else shift_columns(Z, *offset_columns(Z))
+            Z = _near_zero(X.astype(np.float64), graph)
             return cls.of_kernel((Z @ Z.T).toarray(), graph)
-        D, M = graph.read(X)
-        unseen = taken(D, np.flatnonzero(graph.unseen))
-        Z = graph.factor(D, M)
+        Z, unseen, M = _factored(graph, X)
         lost = lost_feature(squared_lengths(Z, axis=0))
         return cls(graph, Z @ Z.T, unseen @ Z.T, None if M is None else M @ Z.T, lost)
 
@@ -381,7 +381,7 @@ class ItemSmoother(Smoother):
         return cls(s.values, s.directions, s.right, s.size, graph=graph, features=features, basis=U)
 
     def rounding(self, alphas: Array) -> tuple[Array, Array]:
-        """Sizes of the items and norms of the functions, whose products scale the rounding of held-out scores.
+        """Sizes of the items and norms of the functions, (1, alphas), whose products scale the rounding of a hold-out.
 
         Features are eigenvectors of a rounded kernel matrix: their rounding errors are relative to its largest
         eigenvalue, and are multiplied by the items' coefficients.
@@ -389,7 +389,7 @@ class ItemSmoother(Smoother):
         kernel = squared_lengths(self.features, axis=0)
         root = np.sqrt(kernel.max(initial=0.0))
         coefficients = np.sqrt(super().path(alphas)[:, :, 0] ** 2 @ (1.0 / kernel))
-        return np.full(len(self.features), 0.25 * root), root * coefficients
+        return np.full(len(self.features), 0.25 * root), root * coefficients[None]
 
     def path(self, alphas: Array) -> Array:
         """Coefficients of the items, (alphas, items, 1)."""
@@ -404,6 +404,18 @@ class ItemSmoother(Smoother):
                 a += rest - U @ (U.T @ rest)
             out.append(a)
         return np.stack(out)
+
+
+def _near_zero(X: Matrix, graph: Graph) -> Matrix:
+    """Sparse X whose columns that are stored in every row are shifted towards zero, unless constants count."""
+    return X if graph.sees_constants else shift_columns(X, *offset_columns(X))
+
+
+def _factored(graph: Graph, X: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """``F X``, the deviations of unseen items, and the means of queries."""
+    D, means = graph.read(X)
+    unseen = taken(D, np.flatnonzero(graph.unseen))
+    return graph.factor(D, means), unseen, means
 
 
 def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
