@@ -107,17 +107,27 @@ def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: i
     if workers <= 1:
         yield from map(function, items)
         return
-    pool = ThreadPoolExecutor(workers)
+    with ThreadPoolExecutor(workers) as pool:  # with the caller's limit of threads
+        futures = (pool.submit(copy_context().run, function, item) for item in items)
+        yield from results_in_order(futures, 2 * workers)
+
+
+def results_in_order(futures: Iterable[Future[R]], ahead: int) -> Iterator[R]:
+    """Results of futures, which are submitted while the iterable makes them, ``ahead`` of them in advance.
+
+    If the iteration ends early, the waiting futures are cancelled.
+    """
     waiting: deque[Future[R]] = deque()
     try:
-        for item in items:
-            waiting.append(pool.submit(copy_context().run, function, item))  # with the caller's limit of threads
-            if len(waiting) > 2 * workers:
+        for future in futures:
+            waiting.append(future)
+            if len(waiting) > ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        for future in waiting:
+            future.cancel()
 
 
 def balanced_blocks(starts: Index, n_blocks: int) -> list[tuple[int, int]]:

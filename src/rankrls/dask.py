@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,8 @@ from scipy import sparse
 
 from rankrls._errors import InputError, did_you_mean, require_extra
 from rankrls._queries import query_layout
-from rankrls._typing import AnyArray, Array
+from rankrls.io.dataset import Dataset, Part
+from rankrls.io.rows import Rows
 from rankrls.models import rankrls, sparse_rankrls
 
 require_extra("rankrls.dask", "dask", "dask", "distributed")
@@ -57,8 +59,11 @@ class _OnDask:
         The query ids are computed first. Data frames with a query in two partitions are shuffled by query: every row
         moves to the partition of its query, in each pass.
         """
+        executor = None
+        with suppress(ValueError):  # there is no client
+            executor = default_client()
         data = _collected(X, y, qid, sample_weight)
-        fitted: Self = self.fit_dataset(data, executor=data.executor)  # type: ignore[attr-defined]
+        fitted: Self = self.fit_dataset(data, executor=executor)  # type: ignore[attr-defined]
         return fitted
 
     def predict(self, X: Any) -> Any:
@@ -130,55 +135,19 @@ class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[
     """
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """A partition as arrays with its rows grouped by query, as needed by a worker."""
-
-    X: Any
-    y: Array
-    qid: AnyArray
-    sample_weight: Array | None
-    first_row: int
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.y)
-
-    def read(self) -> _Rows:
-        """Return the rows."""
-        return self
-
-
 @dataclass(frozen=True)
-class _DaskPart:
-    """A partition that has not been computed; ``delayed`` returns its rows."""
+class _Partition(Part):
+    """A partition whose rows are delayed, or have been computed: Dask sends workers a copy with computed rows."""
 
-    delayed: Any
-    first_row: int
-    n_rows: int
+    rows: Any
 
-    def read(self) -> Any:
+    def read(self) -> Rows:
         """Return the rows, computed in this thread."""
-        return self.delayed.compute(scheduler="synchronous")
+        found: Rows = dask.compute(self.rows, scheduler="synchronous", traverse=False)[0]
+        return found
 
 
-@dataclass(frozen=True, eq=False)
-class _DaskData:
-    """A Dask collection as a dataset."""
-
-    parts: tuple[_DaskPart, ...]
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    executor: Any
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of all partitions."""
-        return sum(part.n_rows for part in self.parts)
-
-
-def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
+def _collected(X: Any, y: Any, qid: Any, weight: Any) -> Dataset:
     """Collection whose partitions contain whole queries; a data frame is shuffled by query if necessary.
 
     Raises
@@ -194,53 +163,37 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
     given = {name: value for name, value in given.items() if value is not None}
     names = None
     if isinstance(X, array.Array):
-        sizes, rows = _of_arrays(X, given)
+        columns = {name: array.asarray(values).rechunk((X.chunks[0],)) for name, values in given.items()}
+        blocks = {name: _blocks(values) for name, values in {"X": X.rechunk({1: -1}), **columns}.items()}
+        sizes, n_queries = _sizes(blocks["qid"])
+        if n_queries is None:
+            problem = "a query is in two chunks of the arrays: rechunk them so that each chunk contains whole queries."
+            raise InputError(problem, parameter="qid")
         n_features = int(X.shape[1])
     else:
         frame, columns = _with_columns(X, given)
         features = [name for name in frame.columns if name not in columns.values()]
         _check_numbers(frame, features)
-        sizes, rows = _of_frame(frame, features, columns)
+        sizes, n_queries = _sizes(_blocks(frame[columns["qid"]]))
+        if n_queries is None:
+            frame = _shuffled(frame, columns["qid"])
+            sizes, n_queries = _sizes(_blocks(frame[columns["qid"]]))
+        partitions = _blocks(frame)
+        blocks = {name: [part[column] for part in partitions] for name, column in {"X": features, **columns}.items()}
         names = tuple(map(str, features))
         n_features = len(features)
     starts = np.cumsum([0, *sizes]).tolist()
-    parts = tuple(_DaskPart(*each) for each in zip(rows, starts, sizes, strict=False))
-    with suppress(ValueError):  # there is no client
-        return _DaskData(parts, n_features, names, default_client())
-    return _DaskData(parts, n_features, names, None)
+    rows = [delayed(_rows)(**dict(zip(blocks, values, strict=True))) for values in zip(*blocks.values(), strict=True)]
+    parts = tuple(map(_Partition, starts, sizes, rows))
+    return Dataset(parts, "", n_features, names, n_queries or 0)
 
 
-def _of_arrays(X: Any, given: dict[str, Any]) -> tuple[list[int], list[Any]]:
-    """Number of rows of each chunk, and its rows, delayed."""
-    blocks = {name: _blocks(array.asarray(values).rechunk((X.chunks[0],))) for name, values in given.items()}
-    sizes, cut = _queries(blocks["qid"])
-    if cut:
-        problem = "a query is in two chunks of the arrays: rechunk them so that each chunk contains whole queries."
-        raise InputError(problem, parameter="qid")
-    make = delayed(_rows)
-    rows = []
-    starts = np.cumsum([0, *sizes]).tolist()
-    for k, (features, *others) in enumerate(zip(_blocks(X.rechunk({1: -1})), *blocks.values(), strict=True)):
-        rows.append(make(k, starts[k], features, **dict(zip(blocks, others, strict=True))))
-    return sizes, rows
-
-
-def _of_frame(frame: Any, features: list[Any], columns: dict[str, Any]) -> tuple[list[int], list[Any]]:
-    """Number of rows of each partition, and its rows, delayed."""
-    sizes, cut = _queries(_blocks(frame[columns["qid"]]))
-    if cut:
-        frame = _shuffled(frame, columns["qid"])
-        sizes, _ = _queries(_blocks(frame[columns["qid"]]))
-    make = delayed(_split)
-    starts = np.cumsum([0, *sizes]).tolist()
-    return sizes, [make(k, starts[k], part, features, columns) for k, part in enumerate(_blocks(frame))]
-
-
-def _queries(blocks: list[Any]) -> tuple[list[int], bool]:
-    """Number of rows of each partition, and whether any query is in two partitions."""
+def _sizes(blocks: list[Any]) -> tuple[list[int], int | None]:
+    """Number of rows of each partition, and of queries; None if a query is in two partitions."""
     found = [np.asarray(ids).tolist() for ids in dask.compute(*blocks)]
     different = [set(ids) for ids in found]
-    return [*map(len, found)], len(set().union(*different)) < sum(map(len, different))
+    n_queries = len(set().union(*different))
+    return [*map(len, found)], n_queries if n_queries == sum(map(len, different)) else None
 
 
 def _with_columns(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -276,40 +229,17 @@ def _blocks(collection: Any) -> list[Any]:
 
 def _shuffled(frame: Any, qid: Any) -> Any:
     """Data frame with every query in one partition and its rows in their original order."""
-    from dask import dataframe
-
-    meta = _numbered(frame._meta, 0)
-    placed = [delayed(_numbered)(part, k) for k, part in enumerate(_blocks(frame))]
-    numbered = dataframe.from_delayed(placed, meta=meta).shuffle(qid)
-    return numbered.map_partitions(lambda rows: rows.sort_values("_place"), meta=meta)
+    numbered = frame.assign(_place=1)
+    numbered = numbered.assign(_place=numbered["_place"].cumsum())
+    return numbered.shuffle(qid).map_partitions(methodcaller("sort_values", "_place"))
 
 
-def _numbered(frame: Any, partition: int) -> Any:
-    """Data frame with the original place of each row, for sorting after the shuffle."""
-    return frame.assign(_place=np.arange(len(frame), dtype=np.int64) + (partition << 40))
-
-
-def _split(partition: int, first_row: int, frame: Any, features: list[Any], columns: dict[str, Any]) -> _Rows:
-    """Partition of a data frame as arrays."""
-    return _rows(partition, first_row, frame[features], **{name: frame[column] for name, column in columns.items()})
-
-
-def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> _Rows:
-    """Partition as arrays."""
-    features = _held(X)
-    ids = np.asarray(qid)
-    y = np.asarray(y, dtype=np.float64)
-    if not features.shape[0] == len(y) == len(ids):
-        problem = f"Partition {partition} has {features.shape[0]} rows of features, {len(y)} labels and {len(ids)} ids."
-        raise InputError(problem, parameter="y")
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    layout = query_layout(ids, len(ids))
-    if not layout.contiguous:
-        features = features[layout.order]
-        y = y[layout.order]
-        ids = ids[layout.order]
-        weight = None if weight is None else weight[layout.order]
-    return _Rows(features, y, ids, weight, first_row)
+def _rows(X: Any, y: Any, qid: Any, sample_weight: Any = None) -> Rows:
+    """Partition as arrays, with the rows of each query together."""
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    rows = Rows(_held(X), np.asarray(y, dtype=np.float64), np.asarray(qid), path="", sample_weight=weights)
+    layout = query_layout(rows.qid, rows.n_rows)
+    return rows if layout.contiguous else rows.take(layout.order)
 
 
 def _held(X: Any) -> Any:

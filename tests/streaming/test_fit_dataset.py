@@ -10,7 +10,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler
-from rankrls.streaming.fitting import fit_scaler, scaled
+from rankrls.streaming import fit_scaler, scaled
 from tests.oracles import explicit_laplacian, ridge
 from tests.refusals import Refusal
 from tests.streaming.arrays import array_dataset, example, starts_of

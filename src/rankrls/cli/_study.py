@@ -38,7 +38,7 @@ from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.persistence.stored import columns_error, encoded_rows, encoder_fitted
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
-from rankrls.streaming.fitting import fit_scaler, scaled
+from rankrls.streaming import fit_scaler, scaled
 
 _COLUMNS = ("columns", "categorical", "dates", "text")
 _SCALERS = {

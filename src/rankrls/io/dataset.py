@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -22,20 +23,40 @@ _PART_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
-class RowGroups:
-    """Whole queries: consecutive row groups of one file. Small, and can be pickled.
+class Part(ABC):
+    """Rows of a dataset that are read when needed, usually whole queries.
 
     Attributes
     ----------
+    first_row : int
+        Number of rows of the dataset before these.
+    n_rows : int
+        Number of rows.
+    """
+
+    first_row: int
+    n_rows: int
+
+    @abstractmethod
+    def read(self) -> Rows:
+        """Read the rows, those of each query together."""
+
+
+@dataclass(frozen=True)
+class RowGroups(Part):
+    """Consecutive row groups of one file. Small, and can be pickled.
+
+    Attributes
+    ----------
+    first_row, n_rows
+        As for :class:`Part`.
     path : str
     time : int
         Time of the file's last modification, in nanoseconds.
     groups : range
         Numbers of the row groups.
-    n_rows, n_queries : int
-        Numbers of rows and queries.
-    first_row : int
-        Number of rows of the data before these.
+    n_queries : int
+        Number of queries.
     schema : Schema
         Columns to read; X is float32 if all feature columns are, in all files, else float64.
     """
@@ -43,9 +64,7 @@ class RowGroups:
     path: str
     time: int
     groups: range
-    n_rows: int
     n_queries: int
-    first_row: int
     schema: Schema
 
     def read(self) -> Rows:
@@ -72,31 +91,29 @@ class RowGroups:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Rows in Parquet files that are read when needed; returned by :func:`open_dataset`.
+    """Rows that are read when needed, such as those of Parquet files; returned by :func:`open_dataset`.
 
-    A dataset is small and can be pickled: another process reads its parts from the same paths.
+    Parts of Parquet files are small and can be pickled: another process reads them from the same paths.
 
     Attributes
     ----------
-    parts : tuple of RowGroups
+    parts : tuple of Part
         Parts in data order; each contains whole queries.
     path : str
         Path that was opened, as given.
-    feature_names : tuple of str
+    n_features : int
+        Number of columns of X.
+    feature_names : tuple of str, or None
         Names of the features.
     n_queries : int
         Number of queries in all parts; 0 if parts do not contain whole queries.
     """
 
-    parts: tuple[RowGroups, ...]
+    parts: tuple[Part, ...]
     path: str
-    feature_names: tuple[str, ...]
+    n_features: int
+    feature_names: tuple[str, ...] | None
     n_queries: int
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of X."""
-        return len(self.feature_names)
 
     @property
     def n_rows(self) -> int:
@@ -116,8 +133,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         sizes = f"{self.n_rows} rows, {self.n_features} features, {self.n_queries} queries, {len(self.parts)} parts"
-        files = len({part.path for part in self.parts})
-        return f"<Dataset of {files} file{'s' * (files != 1)}: {sizes}>"
+        return f"<Dataset: {sizes}>"
 
 
 def open_dataset(
@@ -195,7 +211,7 @@ def open_dataset(
     ...     print(data)
     ...     for part in data:
     ...         print(part.X.dtype, part.qid, part.y)
-    <Dataset of 2 files: 6 rows, 2 features, 3 queries, 2 parts>
+    <Dataset: 6 rows, 2 features, 3 queries, 2 parts>
     float32 [7 7] [2. 0.]
     float32 [8 8 8 9] [1. 0. 0. 1.]
     """
@@ -214,7 +230,8 @@ def open_dataset(
     parts = tuple(_parts(paths, schema, most, Queries(schema.columns["qid"]) if whole_queries else None))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
-    return Dataset(parts, ", ".join(path_list(path)), schema.features or (), sum(part.n_queries for part in parts))
+    n_queries = sum(part.n_queries for part in parts)
+    return Dataset(parts, ", ".join(path_list(path)), schema.n_features or 0, schema.features, n_queries)
 
 
 def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whole_queries: bool = True) -> Schema:
@@ -249,9 +266,9 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whol
     )
 
 
-def check_whole_queries(data: object) -> None:
+def check_whole_queries(data: Dataset) -> None:
     """Refuse a dataset whose parts do not contain whole queries."""
-    if isinstance(data, Dataset) and not data.n_queries:
+    if not data.n_queries:
         raise InputError(
             "the parts do not contain whole queries. Open the data with whole_queries=True.", parameter="data"
         )
@@ -274,7 +291,7 @@ def _parts(paths: Sequence[str], schema: Schema, most: int, queries: Queries | N
                 if queries is not None:
                     begins = queries.begin(table.read_roles(ids_only, range(group, group + 1))["qid"], table, row)
                 if n_rows and begins[:1].tolist() == [0] and n_rows + size > most:
-                    yield RowGroups(path, time, range(first_group, group), n_rows, n_queries, first_row, schema)
+                    yield RowGroups(first_row, n_rows, path, time, range(first_group, group), n_queries, schema)
                     first_group = group
                     first_row += n_rows
                     n_rows = n_queries = 0
@@ -283,7 +300,7 @@ def _parts(paths: Sequence[str], schema: Schema, most: int, queries: Queries | N
                 row += size
             if n_rows:
                 groups = range(first_group, len(table.group_sizes))
-                yield RowGroups(path, time, groups, n_rows, n_queries, first_row, schema)
+                yield RowGroups(first_row, n_rows, path, time, groups, n_queries, schema)
                 first_row += n_rows
 
 

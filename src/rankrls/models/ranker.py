@@ -17,6 +17,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, Params, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike
+from rankrls.io import Dataset
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import StagePath
 from rankrls.metrics import Measure
@@ -41,7 +42,6 @@ from rankrls.ranking import rank_positions
 from rankrls.selection.basis import BasisSpec
 from rankrls.selection.folds import with_new
 from rankrls.selection.plans import ValidationPlan
-from rankrls.streaming.fitting import Streamable
 
 
 class KernelEstimator(FittedAttributes):
@@ -117,7 +117,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         """Specification from the checked parameters."""
         raise NotImplementedError
 
-    def fit_dataset(self, data: Streamable, **given: object) -> Self:
+    def fit_dataset(self, data: Dataset, **given: object) -> Self:
         """Fit to data larger than memory, if the estimator does not need all rows at once.
 
         Raises

@@ -14,6 +14,7 @@ from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._queries import in_words
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, Params, VectorLike
+from rankrls.io import Dataset
 from rankrls.models.incremental import UpdateState, updated
 from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import (
@@ -35,8 +36,7 @@ from rankrls.models.ranker import Chooses, Fits, KernelGraphEstimator
 from rankrls.models.spec import Accepts, LeastSquaresSpec
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
-from rankrls.streaming.executors import Executor
-from rankrls.streaming.fitting import Streamable, StreamedItems, streamed_plan
+from rankrls.streaming import Executor, StreamedItems, streamed_plan
 
 ALPHA = {"alpha": number(least=0.0)}
 
@@ -62,7 +62,7 @@ class ExactRanker(KernelGraphEstimator, Fits):
         """Whether the normal equations of batches can be added."""
         raise NotImplementedError
 
-    def fit_dataset(self, data: Streamable, *, executor: Executor | None = None) -> Self:  # type: ignore[override]
+    def fit_dataset(self, data: Dataset, *, executor: Executor | None = None) -> Self:  # type: ignore[override]
         """Fit to data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
 
         Parameters
@@ -146,7 +146,7 @@ class ExactChooser(KernelGraphEstimator, Chooses):
         return found
 
     def fit_dataset(  # type: ignore[override]
-        self, data: Streamable, *, validation: Streamable | None = None, executor: Executor | None = None
+        self, data: Dataset, *, validation: Dataset | None = None, executor: Executor | None = None
     ) -> Self:
         """Select and fit on data larger than memory: the same selection and model as :meth:`fit`, up to rounding.
 
