@@ -117,7 +117,7 @@ def main() -> None:
             print(f"\n{name}, policy of {share:.0%}, {sessions} sessions, error {mean.pop('error').mean():.3f}")
             for method, values in mean.items():
                 there = bootstrap_interval(values, random_state=0)
-                print(f"  {method:20s}{there.estimate:.3f}  {there.low:.3f} to {there.high:.3f}")
+                print(f"  {method:20s}{there.value:.3f}  {there.low:.3f} to {there.high:.3f}")
             print(compare_per_query(mean, baseline=OURS, random_state=0), flush=True)
 
 

@@ -214,7 +214,7 @@ def main(folder, picture=None):
     }
     for name, values in shares.items():
         interval = bootstrap_interval(values, random_state=0)
-        print(f"{name:18} {interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]")
+        print(f"{name:18} {interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]")
     print(f"\n{compare_per_query(shares, baseline='form, words', random_state=0)}")
 
     everything = np.full(len(votes.texts), True)

@@ -173,7 +173,7 @@ def test_from_rows_to_rankings_comparison_and_export(files, works):
     for name in ("a.rankrls", "a.txt"):
         value = compared["measures"]["map"]["values"][name]["value"]
         assert value == pytest.approx(by_model["measures"]["map"]["value"])
-    assert 'class="chart"' in (files / "page.html").read_text()
+    assert "map, p values by Holm" in (files / "page.html").read_text()
     found = works("explain", "a.rankrls", "test.txt", "d0", "d1", "--query", "300", "--json").json
     assert sum(part["contribution"] for part in found["contributions"]) == pytest.approx(scores[0] - scores[1])
     works("export", "a.rankrls", "model.json", "--format", "solr", "--names", _names(files))

@@ -47,5 +47,5 @@ def test_the_figures_of_the_page(example, data_dir):
         interval = example.bootstrap_interval(shares, random_state=0)
         found = re.search(rf"#    {name} +(\S+) \[(\S+), (\S+)\]", page)
         assert [float(v) for v in found.groups()] == pytest.approx(
-            [interval.estimate, interval.low, interval.high], abs=2e-3
+            [interval.value, interval.low, interval.high], abs=2e-3
         )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from html import escape
-from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, Index
-from rankrls.comparison.significance import COLUMNS, Comparison, Interval, bootstrap_interval, compare_per_query
+from rankrls.comparison.significance import COLUMNS, Comparison, compare_per_query
 from rankrls.io import atomic_write
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import named_measures
@@ -29,8 +27,7 @@ from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
 
 
-@dataclass(frozen=True)
-class ChangedQuery:
+class ChangedQuery(NamedTuple):
     """A query that two rankings order differently.
 
     Attributes
@@ -61,29 +58,22 @@ class MeasureReport:
     greater_is_better : bool
     per_query : dict of str to ndarray of shape (q,)
         Values per query; NaN for a query without a value.
-    intervals : dict of str to Interval
-        Mean over queries of each ranking, with its bootstrap interval.
     comparison : Comparison
-        Comparison of every pair of rankings, or of each with the baseline.
+        Mean of each ranking with its interval, and the comparison of every pair of rankings, or of each with the
+        baseline.
     """
 
     name: str
     greater_is_better: bool
     per_query: dict[str, Array]
-    intervals: dict[str, Interval]
     comparison: Comparison
 
     @property
-    def ranked(self) -> list[str]:
-        """Names of the rankings, best mean first; equal means stay in the given order."""
-        sign = -1.0 if self.greater_is_better else 1.0
-        return sorted(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
-
-    def rivals(self, confidence: float) -> list[str]:
-        """Rankings over which the lead of the best one is not significant (randomization test) or was not tested."""
-        best, *others = self.ranked
-        sure = [{line.first, line.second} for line in self.comparison if line.p_randomization_holm < 1.0 - confidence]
-        return [name for name in others if {best, name} not in sure]
+    def best(self) -> str:
+        """Name of the ranking with the best mean; the first of several."""
+        sign = 1.0 if self.greater_is_better else -1.0
+        means = {name: sign * interval.value for name, interval in self.comparison.means.items()}
+        return max(means, key=means.__getitem__)
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +119,7 @@ class RankingReport(Shown):
         check_word("second", second, self.names)
         a = measures[measure][first]
         b = measures[measure][second]
-        gap = np.where(np.isnan(a) | np.isnan(b), 0.0, a - b)
+        gap = np.nan_to_num(a - b)
         order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
         return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
 
@@ -139,21 +129,14 @@ class RankingReport(Shown):
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
         """The report as plain values for JSON, with the ``top`` most changed queries of each pair."""
-
-        def changed(m: Any, line: Any) -> list[dict[str, Any]]:
-            return [asdict(c) for c in self.changed(m.name, line.first, line.second, top=top)]
-
-        measures = {
-            m.name: {
-                "greater_is_better": m.greater_is_better,
-                "values": {
-                    name: {"value": i.estimate, "low": i.low, "high": i.high, "queries": i.n_queries}
-                    for name, i in m.intervals.items()
-                },
-                "pairs": [{**asdict(line), "changed_most": changed(m, line)} for line in m.comparison],
-            }
-            for m in self.measures
-        }
+        measures = {}
+        for m in self.measures:
+            pairs = []
+            for line in m.comparison:
+                changed = self.changed(m.name, line.first, line.second, top=top)
+                pairs.append({**asdict(line), "changed_most": [query._asdict() for query in changed]})
+            values = {name: asdict(interval) for name, interval in m.comparison.means.items()}
+            measures[m.name] = {"greater_is_better": m.greater_is_better, "values": values, "pairs": pairs}
         about = {"n_queries": len(self.qid), "convention": self.convention, "confidence": self.confidence}
         return {"rankings": list(self.names), **about, "measures": measures}
 
@@ -165,26 +148,21 @@ class RankingReport(Shown):
         of : str, optional
             Name of the ranked data.
         top : int, default=10
-            Maximum number of most changed queries, of each ranking and the baseline, or else of the two best rankings.
+            Maximum number of most changed queries of each pair with the best ranking by the main measure.
         """
-        level = f"{100 * self.confidence:g} % intervals"
-
-        def shown(interval: Any) -> str:
-            return f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
-
-        means = [[m.name, *(shown(m.intervals[name]) for name in self.names)] for m in self.measures]
+        means = []
+        for m in self.measures:
+            intervals = [f"{i.value:.4f} [{i.low:.4f}, {i.high:.4f}]" for i in m.comparison.means.values()]
+            means.append([m.name, *intervals])
         what = f"Rankings of {of}" if of else f"{len(self.names)} rankings"
-        out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
+        title = f"{what}, {len(self.qid)} queries, {100 * self.confidence:g} % intervals"
+        out = [(title, ["", *self.names], means)]
         out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
         main = self.measures[0]
-        two = set(main.ranked[:2])
-        against_baseline = len(main.comparison.pairs) < len(self.names)
-        for line in [line for line in main.comparison if against_baseline or {line.first, line.second} == two]:
-            rows = [
-                [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
-                for c in self.changed(main.name, line.first, line.second, top=top)
-            ]
-            if rows:
+        for line in main.comparison:
+            changed = self.changed(main.name, line.first, line.second, top=top)
+            if changed and main.best in (line.first, line.second):
+                rows = [[f"{q}", f"{n}", f"{a:.4f}", f"{b:.4f}", f"{gap:+.4f}"] for q, n, a, b, gap in changed]
                 columns = ["qid", "items", line.first, line.second, "difference"]
                 out.append((f"Queries whose {main.name} changed most", columns, rows))
         return out
@@ -202,37 +180,15 @@ class RankingReport(Shown):
         about : mapping of str to str, optional
             Origin of the data and rankings, such as paths and hashes.
         """
-        means, *tables = (f"<h3>{escape(name)}</h3>{_table(head, rows)}" for name, head, rows in self.tables(top=top))
-        sections = [f"<h2>{escape(m.name)}</h2>{_chart(m, self.confidence)}" for m in self.measures]
-        measures = (section + table for section, table in zip(sections, tables, strict=False))
+        tables = [_table(*table) for table in self.tables(top=top)]
         return Template(files("rankrls.comparison").joinpath("page.html").read_text("utf-8")).substitute(
             title=escape(title),
-            rankings=len(self.names),
-            queries=len(self.qid),
             items=int(self.items.sum()),
             convention=escape(self.convention),
-            verdict=escape(self._verdict()),
-            means=means,
-            measures="".join(f"<section>{measure}</section>" for measure in measures),
-            changed="".join(tables[len(sections) :]),
+            tables="".join(tables),
             confidence=f"{self.confidence:.0%}",
-            origin=f"<h2>Where it comes from</h2>{_table(['', 'from'], about.items())}" if about else "",
-            version=escape(version("rankrls")),
-            date=datetime.now(UTC).strftime("%Y-%m-%d"),
+            origin=_table("Where it comes from", ["", "from"], about.items()) if about else "",
         )
-
-    def _verdict(self) -> str:
-        """One sentence on the main measure that claims no more than was tested."""
-        main = self.measures[0]
-        best = main.ranked[0]
-        rivals = main.rivals(self.confidence)
-        equal = [name for name in main.ranked if main.intervals[name].estimate == main.intervals[best].estimate]
-        if len(equal) > 1:
-            return f"By {main.name}, no ranking is ahead of all others: {', '.join(equal)} have the same mean."
-        lead = "it is significantly better than all others"
-        if rivals:
-            lead = f"its lead over {', '.join(rivals)} is not significant or was not tested"
-        return f"By {main.name}, {best} has the best mean: {lead} (randomization test, Holm)."
 
     def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write :meth:`to_html` to a file atomically."""
@@ -322,8 +278,15 @@ def compare_rankings(
         found: Array = measure(y_true, scores[who], qid=qid, docno=docno, per_query=True)
         return found
 
-    resampling = Resampling(confidence, n_resamples, random_state)
-    reports = _compared(values_of, list(scores), measures, convention, baseline, resampling)
+    reports = _compared(
+        values_of,
+        list(scores),
+        named_measures(measures, convention),
+        baseline=baseline,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
     names = tuple(map(str, scores))
     ids = tuple(layout.ids.tolist())
     return RankingReport(names, reports, ids, layout.counts, convention or "letor", confidence)
@@ -379,32 +342,29 @@ def compare_runs(
     def values_of(who: str, measure: Measure) -> Array:
         return joined[who].per_query(measure)
 
-    resampling = Resampling(confidence, n_resamples, random_state)
-    reports = _compared(values_of, [*joined], measures, convention, baseline, resampling)
+    reports = _compared(
+        values_of,
+        [*joined],
+        named_measures(measures, convention),
+        baseline=baseline,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
     judged = [query for query, labels in qrels.items() if labels]
     items = np.array([len(qrels[query]) for query in judged])
     return RankingReport(tuple(joined), reports, tuple(judged), items, convention or "letor", confidence)
 
 
-class Resampling(NamedTuple):
-    """Confidence level of the intervals, number of resamples, and seed for each measure."""
-
-    confidence: float
-    n_resamples: int
-    random_state: Any
-
-
 def _compared(
     values_of: Callable[[str, Measure], Array],
     names: Sequence[str],
-    measures: Sequence[Any],
-    convention: str | None,
-    baseline: str | None,
-    resampling: Resampling,
+    measures: Mapping[str, Measure],
+    **options: Any,
 ) -> tuple[MeasureReport, ...]:
     """Values of each measure for each ranking, by query, and their comparison."""
     reports = []
-    for name, measure in named_measures(measures, convention).items():
+    for name, measure in measures.items():
         values = {}
         for who in names:
             try:
@@ -412,42 +372,18 @@ def _compared(
             except InputError as error:
                 parameter = "scores" if error.parameter == "y_score" else error.parameter
                 raise error.replace(message=f"ranking {who!r}: {error.message}", parameter=parameter) from None
-        rng = np.random.default_rng(resampling.random_state)
         better = measure.greater_is_better
-        sampling: dict[str, Any] = resampling._replace(random_state=rng)._asdict()
         try:
-            intervals = {who: bootstrap_interval(v, **sampling) for who, v in values.items()}
-            pairs = compare_per_query(values, baseline=baseline, greater_is_better=better, **sampling)
+            comparison = compare_per_query(values, greater_is_better=better, **options)
         except InputError as error:
             raise error.replace(message=f"{name}: {error.message}") from None
-        reports.append(MeasureReport(name, better, values, intervals, pairs))
+        reports.append(MeasureReport(name, better, values, comparison))
     return tuple(reports)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Table in HTML."""
-    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Table with a title, in HTML."""
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _chart(m: MeasureReport, confidence: float) -> str:
-    """Table whose cells show the means with their intervals on one scale; marks a significant winner."""
-    best = m.intervals[m.ranked[0]]
-    winner = None if m.rivals(confidence) else m.ranked[0]
-    low = min(interval.low for interval in m.intervals.values())
-    high = max(interval.high for interval in m.intervals.values())
-
-    def percent(value: float) -> str:
-        return f"{100.0 * (value - low) / (high - low or 1.0):.1f}%"
-
-    rows = []
-    for name, interval in m.intervals.items():
-        ends = f"left:{percent(interval.low)};right:calc(100% - {percent(interval.high)})"
-        marks = f'<i style="left:{percent(best.estimate)}"></i><u style="{ends}"></u>'
-        scale = f'<div>{marks}<b style="left:{percent(interval.estimate)}"></b></div>'
-        kind = "best" if name == winner else "other"
-        rows.append(f'<tr class="{kind}"><td>{escape(name)}</td><td>{scale}</td><td>{interval.estimate:.4f}</td></tr>')
-    better = "higher" if m.greater_is_better else "lower"
-    title = f"{escape(m.name)}, mean over queries ({better} is better), from {low:.4f} to {high:.4f}"
-    return f'<table class="chart"><caption>{title}</caption>{"".join(rows)}</table>'
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<section><h2>{escape(title)}</h2><div class="wide">{table}</div></section>'

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -16,11 +17,10 @@ from numpy.typing import ArrayLike
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._shown import Shown, p_text, table_text
-from rankrls._typing import Array, Index
+from rankrls._typing import Array
 from rankrls.models.parameters import number
 from rankrls.selection.search import progress
 
-_EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum changes p by less than 0.0005
 _BLOCK = 1 << 20  # number of resampled values in memory at once
 _RESAMPLED = 1e-8  # seconds per query and resample, for signs and bootstrap
 _DIGITS = 1e-12  # relative difference below which values differ only by rounding
@@ -33,11 +33,9 @@ class PairedTest:
     Attributes
     ----------
     statistic : float
-        Sum of the ranks of the positive differences, or the mean difference.
+        Smaller one of the sums of the ranks of the positive and of the negative differences, or the mean difference.
     p_value : float
         Two-sided p value; 1 if all differences are zero.
-    exact : bool
-        Whether the null distribution was enumerated rather than approximated or sampled.
     at_floor : bool
         Whether p is the smallest value that the number of draws allows; the true p is then smaller.
     difference : float
@@ -52,7 +50,6 @@ class PairedTest:
 
     statistic: float
     p_value: float
-    exact: bool
     at_floor: bool
     difference: float
     wins: int
@@ -68,13 +65,13 @@ class Interval:
 
     Attributes
     ----------
-    estimate, low, high : float
+    value, low, high : float
         Mean and bounds of its interval.
     n_queries : int
         Number of queries with a value.
     """
 
-    estimate: float
+    value: float
     low: float
     high: float
     n_queries: int
@@ -83,8 +80,7 @@ class Interval:
 def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     """Wilcoxon's signed-rank test, two-sided, for symmetry of ``a - b`` about zero.
 
-    Queries without a difference are left out, equal absolute differences share their mean rank, and the statistic
-    is the sum W of the ranks of the positive differences.
+    Queries without a difference are left out, and equal absolute differences share their mean rank.
 
     Parameters
     ----------
@@ -102,8 +98,8 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
     Notes
     -----
-    For up to 200 differences, the null distribution of W is computed exactly, including shared ranks: O(n^3) vectorized
-    additions. Beyond that, the normal approximation is used, with its correction for ties and without a continuity
+    The p value is that of :func:`scipy.stats.wilcoxon`: exact for up to 50 differences of different size, or 13 if some
+    are equal. Beyond that, the normal approximation is used, with its correction for ties and without a continuity
     correction. Differences that agree to 12 digits of the largest value are equal, so that rounding does not decide
     ranks.
 
@@ -114,26 +110,13 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     >>> test.p_value, test.wins
     (0.0625, 5)
     """
-    d, counted = _differences(a, b)
-    moved = d[d != 0]
     from scipy import stats  # imported here because the import takes a fraction of a second
 
-    doubled = np.rint(2.0 * stats.rankdata(np.abs(moved))).astype(np.intp)  # shared ranks may be halves
-    w = int(doubled[moved > 0].sum())
-    exact = len(moved) <= _EXACT_UP_TO
-    p = _signed_rank_p(doubled, w) if exact else float(stats.wilcoxon(moved, method="asymptotic").pvalue)
-    return PairedTest(w / 2, p, exact, False, **counted)
-
-
-def _signed_rank_p(doubled: Index, w: int) -> float:
-    """2 P(sum <= the smaller of w and its mirror image), where each rank is in the sum with probability one half."""
-    total = int(doubled.sum())
-    chance = np.zeros(total + 1)
-    chance[0] = 1.0
-    for rank in doubled:
-        chance[rank:] = 0.5 * (chance[rank:] + chance[:-rank])
-        chance[:rank] *= 0.5
-    return min(1.0, 2.0 * float(chance[: min(w, total - w) + 1].sum()))
+    d, counted = _differences(a, b)
+    if not d.any():
+        return PairedTest(0.0, 1.0, False, **counted)
+    found = stats.wilcoxon(d[d != 0])
+    return PairedTest(float(found.statistic), float(found.pvalue), False, **counted)
 
 
 def paired_randomization(
@@ -170,8 +153,8 @@ def paired_randomization(
     --------
     >>> from rankrls.comparison.significance import paired_randomization
     >>> test = paired_randomization([0.9, 0.8, 0.7, 0.6, 0.9], [0.5, 0.5, 0.5, 0.5, 0.8])
-    >>> test.p_value, test.exact
-    (0.0625, True)
+    >>> test.p_value
+    0.0625
     """
     n_resamples = check_count("n_resamples", n_resamples)
     d, counted = _differences(a, b)
@@ -188,7 +171,7 @@ def paired_randomization(
         signs = (drawn[:, None] >> np.arange(n)) & 1 if exact else rng.integers(0, 2, (len(drawn), n), dtype=np.int8)
         extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
     p = extreme / draws if exact else (1 + extreme) / (1 + draws)
-    return PairedTest(counted["difference"], p, exact, extreme == 0, **counted)
+    return PairedTest(counted["difference"], p, extreme == 0, **counted)
 
 
 def bootstrap_interval(
@@ -229,20 +212,26 @@ def bootstrap_interval(
     --------
     >>> from rankrls.comparison.significance import bootstrap_interval
     >>> interval = bootstrap_interval([0.2, 0.4, 0.5, 0.9], random_state=0)
-    >>> interval.low < interval.estimate == 0.5 < interval.high
+    >>> interval.low < interval.value == 0.5 < interval.high
     True
     """
+    from scipy import stats
+
     number(above=0.0, below=1.0)("confidence", confidence)
     n_resamples = check_count("n_resamples", n_resamples)
     x = _per_query(values, "values")
     judged = _enough(x[~np.isnan(x)])
-    n = len(judged)
-    rng = np.random.default_rng(random_state)
-    block = max(1, _BLOCK // n)
-    sizes = [min(block, n_resamples - done) for done in range(0, n_resamples, block)]
-    means = np.concatenate([judged[rng.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
-    low, high = np.quantile(means, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
-    return Interval(float(judged.mean()), low, high, n)
+    found = stats.bootstrap(
+        (judged,),
+        np.mean,
+        method="percentile",
+        confidence_level=confidence,
+        n_resamples=n_resamples,
+        batch=max(1, _BLOCK // len(judged)),
+        rng=np.random.default_rng(random_state),
+    )
+    low, high = map(float, found.confidence_interval)
+    return Interval(float(judged.mean()), low, high, len(judged))
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -322,10 +311,13 @@ class Comparison(Shown):
 
     Attributes
     ----------
+    means : dict of str to Interval
+        Mean of each ranking, with its bootstrap interval.
     pairs : tuple of PairComparison
         One line per pair.
     """
 
+    means: dict[str, Interval]
     pairs: tuple[PairComparison, ...]
 
     def __iter__(self) -> Iterator[PairComparison]:
@@ -396,26 +388,29 @@ def compare_per_query(
     pairs = (
         [*combinations(values, 2)] if baseline is None else [(name, baseline) for name in values if name != baseline]
     )
-    lines = []
     work = len(pairs) * n_resamples * max(np.size(of_one) for of_one in values.values())
     job = f"The comparison of {len(pairs)} pairs of rankings with {n_resamples} resamples"
     remedy = "Compare all with one (baseline), or use fewer (n_resamples)."
     warn_of_cost(_RESAMPLED * work, job, remedy, "n_resamples")
+    by_query = {name: _per_query(of_one, "values") for name, of_one in values.items()}
+    interval = partial(bootstrap_interval, confidence=confidence, n_resamples=n_resamples, random_state=rng)
+    means = {name: interval(of_one) for name, of_one in by_query.items()}
+    lines = []
     for first, second in progress(pairs, 0, "pairs of rankings"):
-        a = values[first]
-        b = values[second]
+        a = by_query[first]
+        b = by_query[second]
         test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
-        gap = _per_query(a, "a") - _per_query(b, "b")
         ranks = paired_wilcoxon(a, b)
-        interval = bootstrap_interval(gap, confidence=confidence, n_resamples=n_resamples, random_state=rng)
+        gap = interval(a - b)
         won, lost = (test.wins, test.losses) if greater_is_better else (test.losses, test.wins)
         p_values = test.p_value, np.nan, ranks.p_value, np.nan, test.at_floor
         counts = won, test.ties, lost, test.n_queries, test.n_dropped
-        lines.append(PairComparison(first, second, test.difference, interval.low, interval.high, *p_values, *counts))
+        lines.append(PairComparison(first, second, test.difference, gap.low, gap.high, *p_values, *counts))
     by_chance = holm([line.p_randomization for line in lines])
     by_rank = holm([line.p_wilcoxon for line in lines])
     adjusted = zip(lines, by_chance.tolist(), by_rank.tolist(), strict=True)
-    return Comparison(tuple(replace(line, p_randomization_holm=p, p_wilcoxon_holm=w) for line, p, w in adjusted))
+    pairs_compared = [replace(line, p_randomization_holm=p, p_wilcoxon_holm=w) for line, p, w in adjusted]
+    return Comparison(means, tuple(pairs_compared))
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[Array, dict[str, Any]]:
