@@ -1,22 +1,26 @@
-"""Boosted trees of LightGBM: scores of each query by trees grown without it, and trees of all queries."""
+"""Boosted trees, grown by LightGBM with and without the queries of a fold, and as arrays that score items."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
-from rankrls._compiled import map_threads
+from rankrls._compiled import compiled, map_threads
 from rankrls._errors import InputError, require_extra
 from rankrls._queries import QueryLayout, label_varies
-from rankrls._typing import Array, Index, Matrix
-from rankrls.learners.forest import Trees, grown_trees
+from rankrls._rows import row_slices
+from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_of_judged
 from rankrls.numerics.runs import lengths_to_starts, runs_of
+
+Numbers = NDArray[np.int32]
 
 LOSSES = ("rankrls", "lambdarank")
 SETTINGS = ((15, 0.07), (7, 0.1), (31, 0.07))
@@ -29,6 +33,14 @@ _PATIENCE = 50
 _MOST_GRADES = 30
 _LONGEST_QUERY = 10_000
 """Largest label, and largest number of rows of a query, of LightGBM's lambdarank."""
+_ROWS = 256
+_TINY = float(np.float32(1e-35))
+"""Largest absolute value that LightGBM reads as 0."""
+_INFINITE = 1e300
+"""Threshold that LightGBM writes for infinity."""
+_AS_ZERO = 0
+_LEFT = 1
+_RIGHT = 2
 
 
 def lightgbm() -> Any:
@@ -111,72 +123,49 @@ class Boosting:
     seed: int
 
     @cached_property
-    def screened(self) -> list[tuple[int, Array]]:
-        """Number of trees to grow without each fold, and scores of its rows by the trees that selected this number.
+    def screened(self) -> list[Any]:
+        """Model without each fold, whose number of trees is the best on a fifth of the other queries."""
 
-        The number is the best on a fifth of the other queries, by trees grown without these, x 5/4, because the data
-        with the watched fifth are 5/4 as many.
-        """
-        best_of = np.argmax if self.measure.greater_is_better else np.argmin
-
-        def without(k: int) -> tuple[int, Array]:
+        def without(k: int) -> Any:
             rest = self._without(k)
             fifth = np.arange(len(rest.starts) - 1) % _WATCHED == 0
             grown, watched = (rest.take(np.flatnonzero(some)) for some in (~fifth, fifth))
 
-            scores: list[Array] = []
-            values: list[float] = []
+            def evaluate(f: Array, _: Any) -> tuple[str, float, bool]:
+                found = self.measure.values(f[None], watched.y, watched.starts, weights=watched.weights)
+                value = np.nan_to_num(mean_of_judged(found[:, 0]))
+                return "measure", float(value), self.measure.greater_is_better
 
-            def record(f: Array, _: Any) -> list[Any]:
-                scores.append(f.copy())
-                return []
-
-            def evaluate(now: Any) -> None:
-                """Evaluate the trees when the patience with the best number ends, and stop if it is still the best."""
-                best = int(best_of(values)) if values else 0
-                if now.iteration not in (best + _PATIENCE, _MOST_TREES - 1):
-                    return
-                found = self.measure.values(np.array(scores), watched.y, watched.starts, weights=watched.weights)
-                values.extend(np.nan_to_num([mean_of_judged(of_number) for of_number in found.T]))
-                scores.clear()
-                best = int(best_of(values))
-                if now.iteration in (best + _PATIENCE, _MOST_TREES - 1):
-                    raise lightgbm().callback.EarlyStopException(best, [])
-
+            stop = lightgbm().early_stopping(_PATIENCE, verbose=False)
             valid = [watched.dataset()]
-            booster = self._grown(grown, _MOST_TREES, k, valid_sets=valid, feval=record, callbacks=[evaluate])
-            return round(booster.best_iteration * _WATCHED / (_WATCHED - 1)), self._scores(booster, k)
+            return self._grown(grown, _MOST_TREES, k, valid_sets=valid, feval=evaluate, callbacks=[stop])
 
         # LightGBM's threads wait busily for each other at every tree: folds side by side take a tenth of the time.
         return map_threads(without, range(len(self.folds)))
 
     @property
     def numbers(self) -> list[int]:
-        """Number of trees to grow without each fold."""
-        return [number for number, _ in self.screened]
+        """Number of trees to grow without each fold: 5/4 of the best, because the data are 5/4 as many."""
+        return [round(booster.best_iteration * _WATCHED / (_WATCHED - 1)) for booster in self.screened]
 
     def screened_scores(self) -> Array:
         """Scores of each query by the trees that :attr:`screened` has grown without its fold, (m,)."""
-        return self._of_folds([scores for _, scores in self.screened])
+        return self._scores(self.screened)
 
     def held_out(self, repetition: int) -> Array:
         """Scores of each query by trees grown without its fold, (m,)."""
 
-        def without(k: int) -> Array:
-            return self._scores(self._grown(self._without(k), self.numbers[k], len(self.folds) * repetition + k), k)
+        def without(k: int) -> Any:
+            return self._grown(self._without(k), self.numbers[k], len(self.folds) * repetition + k)
 
-        return self._of_folds(map_threads(without, range(len(self.folds))))
+        return self._scores(map_threads(without, range(len(self.folds))))
 
-    def _scores(self, booster: Any, k: int) -> Array:
-        """Scores of the rows of a fold."""
-        items = for_lightgbm(self.data.X[self.data.rows(self.folds[k])])
-        return np.asarray(booster.predict(items, num_threads=1))
-
-    def _of_folds(self, found: list[Array]) -> Array:
-        """Scores of all rows, combined from the folds."""
+    def _scores(self, boosters: list[Any]) -> Array:
+        """Scores of the rows of each fold by its own model, (m,)."""
         scores = np.empty(len(self.data.y))
-        for fold, own in zip(self.folds, found, strict=True):
-            scores[self.data.rows(fold)] = own
+        for fold, booster in zip(self.folds, boosters, strict=True):
+            rows = self.data.rows(fold)
+            scores[rows] = booster.predict(for_lightgbm(self.data.X[rows]))
         return scores
 
     def fitted(self, models: int) -> Trees:
@@ -220,3 +209,147 @@ def unsupported_reason(loss: str, y: Array, layout: QueryLayout) -> str | None:
     if loss == "lambdarank" and not (grades and layout.counts.max() <= _LONGEST_QUERY):
         return "lambdarank needs labels that are whole numbers from 0 to 30"
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Mean of models of boosted trees.
+
+    A tree sends an item from node k to ``left[k]`` if the item's feature ``feature[k]`` is at most ``threshold[k]``,
+    and else to ``right[k]``. A number j >= 0 is that of a node, which is greater than k, and ~j that of a leaf. The
+    score of a model is the sum of the values of the leaves that the item reaches.
+
+    Attributes
+    ----------
+    feature : ndarray of int32 of shape (nodes,)
+    threshold : ndarray of shape (nodes,)
+        Thresholds, which may be infinite, as may the features.
+    missing : ndarray of int8 of shape (nodes,)
+        Whether a missing value counts as zero (0), or goes to the left (1) or to the right (2).
+    left, right : ndarray of int32 of shape (nodes,)
+    value : ndarray of shape (leaves,)
+    roots : ndarray of int32 of shape (trees,)
+        Root of each tree, a node or a leaf. Each node or leaf is referenced once.
+    sizes : ndarray of intp of shape (models,)
+        Number of trees of each model.
+    n_features : int
+
+    Raises
+    ------
+    ValueError
+        If the arrays are not such trees, or their scores could be NaN or infinite.
+    """
+
+    feature: Numbers
+    threshold: Array
+    missing: NDArray[np.int8]
+    left: Numbers
+    right: Numbers
+    value: Array
+    roots: Numbers
+    sizes: Index
+    n_features: int
+
+    def __post_init__(self) -> None:
+        typed: dict[type, list[AnyArray]] = {
+            np.int8: [self.missing],
+            np.int32: [self.feature, self.left, self.right, self.roots],
+            np.intp: [self.sizes],
+            np.float64: [self.threshold, self.value],
+        }
+        every = [(array, dtype) for dtype, arrays in typed.items() for array in arrays]
+        nodes = np.arange(len(self.feature))
+        of_nodes = (self.threshold, self.missing, self.left, self.right)
+        if not (
+            all(array.dtype == dtype and array.ndim == 1 for array, dtype in every)
+            and all(len(array) == len(nodes) for array in of_nodes)
+            and self._are_trees(nodes)
+        ):
+            raise ValueError("it contains arrays that are not boosted trees")
+
+    def _are_trees(self, nodes: Index) -> bool:
+        """Whether each node is referenced once, by a node before it or as a root, and all scores are finite."""
+        referenced = np.sort(np.concatenate([self.roots, self.left, self.right]))
+        with np.errstate(over="ignore"):
+            total = np.abs(self.value).sum()
+        return bool(
+            all(((child < 0) | (child > nodes)).all() for child in (self.left, self.right))
+            and np.array_equal(referenced, np.arange(-len(self.value), len(nodes)))
+            and len(self.sizes)
+            and (self.sizes >= 0).all()
+            and self.sizes.sum() == len(self.roots)
+            and ((self.feature >= 0) & (self.feature < self.n_features)).all()
+            and np.isin(self.missing, (_AS_ZERO, _LEFT, _RIGHT)).all()
+            and not np.isnan(self.threshold).any()
+            and np.isfinite(total)
+        )
+
+    def __call__(self, X: Matrix) -> Array:
+        """Scores of items, (m,); O(m trees depth)."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X has {X.shape[1]} features, but the trees have {self.n_features}")
+        scores = np.zeros((len(self.sizes), X.shape[0]))
+        starts = lengths_to_starts(self.sizes)
+        nodes = (self.feature, self.threshold, self.missing, self.left, self.right, self.value)
+
+        def add(rows: slice) -> None:
+            block = X[rows].toarray() if sparse.issparse(X) else X[rows]
+            block = np.array(block, dtype=np.float64, order="C")
+            for k in range(len(self.sizes)):
+                _add_values(block, *nodes, self.roots[starts[k] : starts[k + 1]], scores[k, rows])
+
+        map_threads(add, row_slices(X.shape[0], _ROWS))
+        return np.asarray(scores.mean(axis=0))
+
+
+@compiled
+def _add_values(X, feature, threshold, missing, left, right, value, roots, scores):  # type: ignore[no-untyped-def]
+    """Add the value of every tree to the scores, in the order and with the comparisons of LightGBM."""
+    for root in roots:
+        for i in range(len(scores)):
+            node = root
+            while node >= 0:
+                x = X[i, feature[node]]
+                if np.isnan(x) and missing[node] != _AS_ZERO:
+                    goes_left = missing[node] == _LEFT
+                else:
+                    if np.isnan(x) or abs(x) <= _TINY:
+                        x = 0.0
+                    goes_left = x <= threshold[node]
+                node = left[node] if goes_left else right[node]
+            scores[i] += value[~node]
+
+
+def grown_trees(boosters: Sequence[Any], n_features: int) -> Trees:
+    """Trees of LightGBM's models, whose scores are averaged."""
+    nodes = list[tuple[int, float, int]]()
+    children = list[tuple[int, int]]()
+    values = list[float]()
+
+    def add(tree: dict[str, Any]) -> int:
+        """Number of the root of a tree, whose nodes and leaves are added."""
+        if "leaf_value" in tree:
+            values.append(tree["leaf_value"])
+            return -len(values)
+        number = len(nodes)
+        direction = _LEFT if tree["default_left"] else _RIGHT
+        missing = direction if tree["missing_type"] == "NaN" else _AS_ZERO
+        nodes.append((tree["split_feature"], tree["threshold"], missing))
+        children.append((0, 0))
+        children[number] = (add(tree["left_child"]), add(tree["right_child"]))
+        return number
+
+    models = [[add(tree["tree_structure"]) for tree in each.dump_model()["tree_info"]] for each in boosters]
+    feature, threshold, missing = np.array(nodes, dtype=np.float64).reshape(-1, 3).T
+    left, right = np.array(children, dtype=np.int32).reshape(-1, 2).T
+    return Trees(
+        feature=feature.astype(np.int32),
+        threshold=np.where(threshold >= _INFINITE, np.inf, threshold),
+        missing=missing.astype(np.int8),
+        left=left,
+        right=right,
+        value=np.array(values, dtype=np.float64),
+        roots=np.concatenate(models).astype(np.int32),
+        sizes=np.array([len(roots) for roots in models], dtype=np.intp),
+        n_features=n_features,
+    )

@@ -13,8 +13,7 @@ from rankrls._comparisons import Features, LabelledItems
 from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._typing import Array, IdsLike, ItemsLike, LabelsLike, RandomState
-from rankrls.learners.forest import Trees
-from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, unsupported_reason
+from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, Trees, unsupported_reason
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix
@@ -85,7 +84,7 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: RandomState) -> 
     losses = [loss for loss in LOSSES if unsupported_reason(loss, data.Y, layout) is None]
     if not losses:
         raise InputError(f"{unsupported_reason(LOSSES[0], data.Y, layout)}.", parameter="families")
-    held_out = plan.units if isinstance(plan, UnitsPlan) else None
+    held_out = plan.folds if isinstance(plan, UnitsPlan) else None
     if data.n_targets > 1 or held_out is None or sum(map(len, held_out)) < data.n_queries:
         raise InputError("Trees need one target, and folds that hold out each query.", parameter="families")
     rows = layout.order[runs_of(layout.starts, layout.by_id)]
