@@ -13,9 +13,8 @@ from rankrls import RankSVM
 from rankrls._cached import cached_property
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusProblem, Views
-from rankrls.learners.copursuit import co_pursue
 from rankrls.learners.paths import Dictionary
-from rankrls.learners.pursuit import View, pursue
+from rankrls.learners.pursuit import View, co_pursue, pursue
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.smoother import DualEquations, normal_equations

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankrls.learners import copursuit
-from rankrls.learners.copursuit import co_pursue
+from rankrls.learners import pursuit
 from rankrls.learners.paths import Dictionary
-from rankrls.learners.pursuit import View, pursue, pursue_in_turn
+from rankrls.learners.pursuit import View, co_pursue, pursue, pursue_in_turn
 from rankrls.numerics.graph import LabelledGraph
 from tests.learners.dense import DensePursuit
 from tests.oracles import explicit_laplacian, gaussian
@@ -142,7 +141,7 @@ def test_a_view_in_turn_to_which_nothing_is_left_stays():
 
 
 def test_too_many_combinations_are_refused(monkeypatch):
-    monkeypatch.setattr(copursuit, "MAX_COMBINATIONS", 80)
+    monkeypatch.setattr(pursuit, "MAX_COMBINATIONS", 80)
     case = Case(2)
     with Refusal("81 small systems", "more than 80", parameter="shared_basis"):
         co_pursue(case.views, 2, 1.0, shared=False)

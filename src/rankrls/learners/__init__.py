@@ -2,15 +2,13 @@
 
 ================  =========================================================================
 ``pursuit``       matching pursuit in the inner product of a graph, in one view or several
-``copursuit``     simultaneous choice in several views that agree on unlabelled items
 ``greedy``        features selected one by one by the exact held-out error
 ``transductive``  labels of hidden queries
 ``consensus``     co-regularized RankRLS: views that agree with one function
 ``conditional``   the same items ranked for each query
 ``rankboost``     threshold stumps, boosted on pairs
 ``ranksvm``       the squared hinge of ordered pairs
-``trees``         boosted trees, grown by LightGBM
-``forest``        scores of grown trees, without LightGBM
+``trees``         boosted trees, grown by LightGBM and scored without it
 ``paths``         dictionaries of columns, and paths of solutions
 ================  =========================================================================
 

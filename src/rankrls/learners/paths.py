@@ -67,6 +67,16 @@ def kernel_columns(kernel: Kernel, X: Matrix, centres: Matrix) -> Array:
     return kernel(X) if centres is X else kernel(X, centres)
 
 
+def orthogonal_part(column: Array, Q: Array) -> Array:
+    """The part of a column that is orthogonal to the orthonormal rows of Q.
+
+    Gram-Schmidt is applied twice, so that it is orthogonal up to rounding, however dependent the columns are (Daniel,
+    Gragg, Kaufman and Stewart 1976).
+    """
+    rest = column - (Q @ column) @ Q
+    return np.asarray(rest - (Q @ rest) @ Q)
+
+
 def select_features(X: Matrix, features: Index | None) -> Any:
     """X, or the given columns of it."""
     if features is None:
@@ -157,14 +167,8 @@ class PursuitPath(StagePath):
 
     def merged(self) -> tuple[Index, Array]:
         """Distinct columns in the order of choice, and their coefficients after each stage, (stages, columns)."""
-        _, first, place = np.unique(self.indices, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        if len(order) == self.n_stages:
-            return self.indices, self.coefficients
-        number = np.argsort(order)[place]  # position of each stage's column among the distinct ones
-        coefficients = np.zeros((self.n_stages, len(order)))
-        np.add.at(coefficients.T, number, self.coefficients.T)
-        return self.indices[first[order]], coefficients
+        distinct = np.array(list(dict.fromkeys(self.indices.tolist())), dtype=np.intp)
+        return distinct, self.coefficients @ (self.indices[:, None] == distinct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +191,7 @@ class CoPursuitPath(StagePath):
 
     def view(self, number: int) -> PursuitPath:
         """The path of the given view."""
-        return PursuitPath(
-            np.ascontiguousarray(self.indices[:, number]),
-            np.ascontiguousarray(self.coefficients[:, :, number]),
-            np.ascontiguousarray(self.view_losses[:, number]),
-        )
+        return PursuitPath(self.indices[:, number], self.coefficients[:, :, number], self.view_losses[:, number])
 
 
 D = TypeVar("D")

@@ -1,7 +1,7 @@
 r"""Matching pursuit in the inner product of a preference graph, in one view or several.
 
-Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3. With residual ``r = y - f``, a stage selects the
-column k and step a that minimize ``(r - a k)' L (r - a k)``:
+Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3. In one view, with residual ``r = y - f``, a
+stage selects the column k and step a that minimize ``(r - a k)' L (r - a k)``:
 
 .. math::
 
@@ -10,13 +10,24 @@ column k and step a that minimize ``(r - a k)' L (r - a k)``:
 and then refits the coefficients of all selected columns ("backfitting"). ``L = I`` is kernel matching pursuit
 (Vincent and Bengio 2002).
 
-The objective of M views is
+The objective of M views, drawn together on unlabelled rows (section 3.1), is equation (3),
 
 .. math::
 
-    \sum_v (y - f_v)' L_v (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
+    \sum_v (y - f_v)' L_v (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) .
 
-and this is a least-squares problem. With orthonormal rows H orthogonal to the vector of ones, of which there are M - 1,
+A stage selects one column per view. With residuals ``r_v``, the steps ``a`` on columns ``k_v`` solve the M x M system
+
+.. math::
+
+    A_{vv} = k_v' L_v k_v + 2 \nu (M-1) \bar k_v' \bar L \bar k_v , \qquad
+    A_{vu} = -2 \nu \bar k_v' \bar L \bar k_u , \qquad
+    b_v = k_v' L_v r_v + 2 \nu \sum_{u \neq v} \bar k_v' \bar L (\bar f_u - \bar f_v) ,
+
+and lower the objective by ``b' A^-1 b``. The paper's own J(a, gamma) makes only the increments agree and lacks the
+second term of b. A is singular for columns in the null space of the graphs; the paper takes it as positive definite.
+
+Equation (3) is a least-squares problem. With M - 1 orthonormal rows H that are orthogonal to the vector of ones,
 
 .. math::
 
@@ -32,7 +43,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
@@ -41,13 +52,25 @@ import numpy as np
 from scipy import linalg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Data, Setting
+from rankrls._comparisons import Data, KnownItems, Setting
+from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
-from rankrls.learners.paths import CoPursuitPath, Dictionary, PathSolutions, PursuitPath, kernel_columns, sum_of_terms
+from rankrls.learners.paths import (
+    CoPursuitPath,
+    Dictionary,
+    PathSolutions,
+    PursuitPath,
+    kernel_columns,
+    orthogonal_part,
+    select_features,
+    sum_of_terms,
+)
 
+MAX_COMBINATIONS = 4_000_000
+"""Maximum number of combinations of one column per view; beyond it, the views must share their columns."""
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10
 """Relative difference below which correlations count as equal: rounding alone would decide between them."""
@@ -89,14 +112,14 @@ def pursue_in_turn(
     backfit: bool = True,
     ids: Sequence[Index] | None = None,
 ) -> CoPursuitPath:
-    """Lower the objective of this module greedily, view by view.
+    """Lower equation (3) greedily, view by view.
 
     A stage selects the column of the first view that lowers the objective most, then that of the second, and so on; all
     coefficients are refitted after each.
 
     Parameters
     ----------
-    views, n_basis, nu, backfit : see :func:`rankrls.learners.copursuit.co_pursue`
+    views, n_basis, nu, backfit : see :func:`co_pursue`
     ids : sequence of M arrays of intp, optional
         Identifiers of the columns of each view. A column selected by one view is closed to the others.
 
@@ -106,7 +129,7 @@ def pursue_in_turn(
     improve repeats its last column, whose coefficient is unchanged.
     """
     problem = StackedViews(views, nu)
-    walk = Walk(problem, n_basis, backfit=backfit)
+    walk = Walk(problem, backfit=backfit)
     energies = problem.energies()
     scales = [np.divide(1.0, np.sqrt(e), out=np.zeros(len(e)), where=e > 0.0) for e in energies]
     last = [0] * len(views)
@@ -134,6 +157,83 @@ def pursue_in_turn(
     return walk.path()
 
 
+def co_pursue(
+    views: Sequence[View],
+    n_basis: int,
+    nu: float,
+    *,
+    shared: bool = True,
+    backfit: bool = True,
+) -> CoPursuitPath:
+    """Lower equation (3) greedily.
+
+    Parameters
+    ----------
+    views : sequence of M View
+    n_basis : int
+        Maximum number of stages.
+    nu : float
+        Weight of the agreement; with 0 and unshared columns, the M pursuits are independent.
+    shared : bool
+        Whether a stage selects the same column number in every view; otherwise all combinations are tried.
+    backfit : bool
+        Whether all coefficients of all views are refitted in equation (3) at each stage.
+
+    Raises
+    ------
+    ValueError
+        If there are more than ``MAX_COMBINATIONS`` combinations.
+
+    Notes
+    -----
+    With n labelled and l unlabelled rows and N columns per view: once O(M^2 N l) for shared columns and O(M^2 N^2 l +
+    N^M M^3) for all combinations; then a stage costs O(M N (n + l)) for the right sides, O(N M^2) or O(N^M M^2) for
+    the choice and O(p M^2 (n + l)) for backfitting: linear in the unlabelled rows. Equal gains go to the lowest index,
+    first by the first view.
+    """
+    problem = StackedViews(views, nu)
+    sizes = [view.labelled.shape[1] for view in views]
+    if not shared and math.prod(sizes) > MAX_COMBINATIONS:
+        raise InputError(
+            f"All combinations of columns would be {' x '.join(f'{N:,}' for N in sizes)} = "
+            f"{math.prod(sizes):,} small systems, more than {MAX_COMBINATIONS:,}. Share one column "
+            "between the views (shared_basis=True).",
+            parameter="shared_basis",
+        )
+    walk = Walk(problem, backfit=backfit)
+    W, regular = _decomposed(problem.systems(shared), problem.size)
+    closed = ~regular
+    while walk.n_stages < n_basis:
+        b = problem.right_sides(walk.u, shared)
+        gains = np.linalg.norm(np.einsum("...vk,...v->...k", W, b), axis=-1)
+        gains[closed] = 0.0
+        while True:
+            best = walk.best(gains.ravel())
+            if best is None:
+                return walk.path()
+            where = np.unravel_index(best, closed.shape)
+            chosen = tuple(int(where[0 if shared else v]) for v in range(len(views)))
+            if not backfit:
+                for v, length in enumerate(W[where] @ (W[where].T @ b[where])):
+                    walk.step(v, chosen[v], length)
+                break
+            if sum(walk.project(v, j) for v, j in enumerate(chosen)):
+                break
+            closed[where] = True  # all in the span of the selected columns
+            gains[where] = 0.0
+        walk.end_stage(chosen)
+    return walk.path()
+
+
+def _decomposed(A: Array, size: int) -> tuple[Array, Mask]:
+    """W with ``A^-1 = W W'`` for small systems, (..., M, M), and a mask of those nonsingular up to rounding."""
+    diagonal = np.diagonal(A, axis1=-2, axis2=-1)
+    units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(diagonal.shape), where=diagonal > 0.0)[..., None]
+    values, vectors = np.linalg.eigh(A * units * np.swapaxes(units, -1, -2))
+    regular = values[..., 0] > size * _EPS
+    return units * vectors / np.sqrt(np.where(regular[..., None], values, 1.0))[..., None, :], regular
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """Columns of a view, in the graph of its labelled rows and in the graph of agreement.
@@ -153,75 +253,21 @@ class View:
     agreement: Dictionary | None = None
 
 
-class OrthonormalColumns:
-    """Orthonormal basis of columns that are added one by one, and the triangular factor that recovers them.
-
-    ``column_j = sum_i Q_i R[i, j]``. Gram-Schmidt is applied twice, so the basis is orthogonal up to rounding, however
-    dependent the columns are (Daniel, Gragg, Kaufman and Stewart 1976).
-
-    Parameters
-    ----------
-    n_rows : int
-    most : int
-        Maximum number of columns.
-    tolerance : float
-        Share of a column's energy up to which its remainder counts as 0, so that it is in the span of the others.
-    """
-
-    def __init__(self, n_rows: int, most: int, tolerance: float) -> None:
-        self._Q = np.empty((most, n_rows))
-        self._R = np.zeros((most, most))
-        self._tolerance = tolerance
-        self.rank = 0
-
-    def add(self, column: Array) -> Array | None:
-        """New direction of a column, of length 1; None if the column is in the span. O(rows x columns)."""
-        k = self.rank
-        energy = column @ column
-        if k == len(self._Q):
-            return None
-        Q = self._Q[:k]
-        h = Q @ column
-        rest = column - h @ Q
-        again = Q @ rest
-        rest -= again @ Q
-        left = rest @ rest
-        if not left > self._tolerance * energy:
-            return None
-        length = float(np.sqrt(left))
-        rest /= length
-        self._Q[k] = rest
-        self._R[:k, k] = h + again
-        self._R[k, k] = length
-        self.rank = k + 1
-        return np.asarray(self._Q[k])
-
-    def inverse(self) -> Array:
-        """``R^-1``, (rank, rank): column i contains the coefficients of direction i. O(rank^3 / 3)."""
-        k = self.rank
-        return np.asarray(linalg.solve_triangular(self._R[:k, :k], np.eye(k), check_finite=False))
-
-
 class Walk:
     """The selected columns and steps so far, and the residual of the target."""
 
-    def __init__(self, problem: StackedViews, n_basis: int, *, backfit: bool) -> None:
-        views = problem.views
-        columns = [view.labelled.shape[1] for view in views]
-        self.size = max(problem.n_rows, *columns, 10)
+    def __init__(self, problem: StackedViews, *, backfit: bool) -> None:
         self.u = problem.target.copy()
         self._problem = problem
         self._backfit = backfit
-        self._M = len(views)
-        self._rounding = 10 * self.size * _EPS
+        self._rounding = 10 * problem.size * _EPS
         self._least = self._rounding * float(np.linalg.norm(self.u))
         self._losses = [float(self.u @ self.u)]
         self._view_losses = [problem.parts(self.u)]
-        most = min(n_basis * len(views), problem.n_rows, sum(columns)) if backfit else 0
-        self._columns = OrthonormalColumns(problem.n_rows, most, self.size * _EPS)
-        self._indices: list[tuple[int, ...]] = []
-        self._steps: list[Any] = []
-        self._places: list[tuple[int, int]] = []  # stage and view of each direction
+        self._indices = list[Sequence[int]]()
+        self._steps = list[float]()
+        self._taken = list[tuple[int, int, int]]()  # stage, view and column of each step
+        self._Q = np.empty((0, problem.n_rows))  # directions of the steps with backfitting
 
     @property
     def n_stages(self) -> int:
@@ -236,19 +282,24 @@ class Walk:
 
     def project(self, v: int, j: int) -> bool:
         """Refit all coefficients with a further column of a view; False if it is in the span of the selected ones."""
-        direction = self._columns.add(self._problem.column(v, j))
-        if direction is None:
+        column = self._problem.column(v, j)
+        rest = orthogonal_part(column, self._Q)
+        left = rest @ rest
+        if not left > self._problem.size * _EPS * (column @ column):
             return False
-        self._steps.append(direction @ self.u)
-        self.u -= self._steps[-1] * direction
-        self._places.append((self.n_stages, v))
+        direction = rest / np.sqrt(left)
+        self._Q = np.vstack((self._Q, direction))
+        self._add(v, j, direction, float(direction @ self.u))
         return True
 
     def step(self, v: int, j: int, length: float) -> None:
         """Step along a column of a view, changing only its coefficient."""
+        self._add(v, j, self._problem.column(v, j), length)
+
+    def _add(self, v: int, j: int, direction: Array, length: float) -> None:
+        self.u -= length * direction
         self._steps.append(length)
-        self.u -= length * self._problem.column(v, j)
-        self._places.append((self.n_stages, v))
+        self._taken.append((self.n_stages, v, j))
 
     def end_stage(self, chosen: Sequence[int]) -> None:
         """End a stage, with the last selected column of each view."""
@@ -259,12 +310,15 @@ class Walk:
     def path(self) -> CoPursuitPath:
         """Path of all stages."""
         P = self.n_stages
-        M = self._M
+        M = len(self._problem.views)
         coefficients = np.zeros((P, P, M))
         if P:
-            stage, view = np.array(self._places).T
-            columns = self._columns.inverse() if self._backfit else np.eye(len(stage))
-            after = np.cumsum(columns * np.array(self._steps), axis=1)
+            stage, view, _ = np.array(self._taken).T
+            of_directions = np.eye(len(stage))  # coefficients of the columns in each direction
+            if self._backfit:
+                columns = np.array([self._problem.column(v, j) for _, v, j in self._taken])
+                of_directions = linalg.solve_triangular(self._Q @ columns.T, of_directions)
+            after = np.cumsum(of_directions * np.array(self._steps), axis=1)
             last = np.searchsorted(stage, np.arange(P), side="right") - 1
             coefficients[:, stage, view] = after[:, last].T
         indices = np.array(self._indices, dtype=np.intp).reshape(P, M)
@@ -287,6 +341,7 @@ class StackedViews:
         self._H = math.sqrt(2.0 * nu * M) * linalg.helmert(M) if self._l else np.zeros((0, M))
         self._coupling = self._H.T @ self._H  # 2 nu (M - 1) on the diagonal, -2 nu off it
         self.n_rows = self._labelled + self._l * len(self._H)
+        self.size = max(self.n_rows, *(view.labelled.shape[1] for view in views), 10)
         self.target = np.zeros(self.n_rows)
         for own, view in zip(self._blocks, views, strict=True):
             self.target[own] = view.target
@@ -417,3 +472,175 @@ class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
     def axis(self) -> Array:
         """All numbers of stages."""
         return np.arange(1.0, self.candidate.settings.n_basis + 1.0)
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """One view of the data: a subset of the features (None for all), and a kernel on them."""
+
+    features: Index | None
+    kernel: Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The function of a view after each stage: a sum of selected columns.
+
+    Attributes
+    ----------
+    taken : ndarray of intp
+        Numbers of the selected rows or features.
+    coefficients : ndarray of shape (stages, taken)
+    kernel : Kernel or None
+        None if features were selected.
+    features : ndarray of intp, or None for all
+        Features that the kernel uses, and that the items have.
+    items : array-like or None
+        The selected rows; None for features.
+    """
+
+    taken: Index
+    coefficients: Array
+    kernel: Kernel | None = None
+    features: Index | None = None
+    items: Matrix = None
+
+    def scores(self, X: Matrix, stages: Any = slice(None)) -> Array:
+        """Scores of items after some stages, (rows, stages)."""
+        a = np.ascontiguousarray(self.coefficients[stages].T)
+        X = select_features(X, self.features)
+        return sum_of_terms(a, self.kernel, self.items, self.taken, X.shape[1])(X)
+
+
+@dataclass(frozen=True)
+class CoPursuitSettings(PursuitSettings):
+    """Settings of pursuits in several views.
+
+    Attributes
+    ----------
+    shared_basis : bool
+        Whether a stage selects the same row in every view; ignored for features, which views select in turn.
+    disjoint : bool
+        Whether a feature selected by one view is closed to the others.
+    """
+
+    shared_basis: bool
+    disjoint: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoPursuitCandidate(Candidate["ViewSolutions"]):
+    """Pursuit in all views, for one graph of the labelled rows.
+
+    Attributes
+    ----------
+    setting : Setting
+    settings : CoPursuitSettings
+    views : sequence of ViewPlan
+    nu : float
+        Weight of the agreement on the rows that never have a label, or on all rows if there are none.
+    weights : ndarray of shape (views,), optional
+        Weights of the views in the solution; equal by default.
+    """
+
+    setting: Setting
+    settings: CoPursuitSettings
+    views: Sequence[ViewPlan]
+    nu: float
+    weights: Array | None = None
+
+    def problem(self, data: Data) -> CoPursuitProblem:
+        assert isinstance(data, KnownItems)
+        return CoPursuitProblem(self, data)
+
+    def terms(self, path: CoPursuitPath, Z: Matrix) -> list[Terms]:
+        """Function of each view; Z contains all rows."""
+        out = []
+        for v, view in enumerate(self.views):
+            taken, coefficients = path.view(v).merged()
+            if self.settings.of_features:
+                out.append(Terms(taken, coefficients))
+            else:
+                items = select_features(Z[taken], view.features)
+                out.append(Terms(taken, coefficients, view.kernel, view.features, items))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class CoPursuitProblem(Problem["ViewSolutions"]):
+    """Lower equation (3) stage by stage. Items are row numbers, as a matrix with one column."""
+
+    candidate: CoPursuitCandidate
+    labelled: KnownItems
+
+    parameter = "n_basis"
+
+    @cached_property
+    def walked(self) -> CoPursuitPath:
+        """The whole path, with numbers of rows or features as indices."""
+        candidate = self.candidate
+        settings = candidate.settings
+        data = self.labelled.everything
+        rows = self.labelled.numbers
+        (graph,) = self.labelled.numeric_graphs(candidate.setting)
+        apart = rows
+        agreement = graph
+        if not self.labelled.labelled.all():  # all pairs of rows without labels are compared
+            apart = np.delete(np.arange(data.n_rows), rows)
+            rest = data.take(apart, items=False)
+            (agreement,) = rest.numeric_graphs(replace(candidate.setting, ties="include"))
+        agree = len(candidate.views) > 1 and candidate.nu > 0.0
+        views = []
+        numbers = []  # of the columns of each view
+        for view in candidate.views:
+            X = select_features(data.X, view.features)
+            if settings.of_features:
+                numbers.append(np.arange(X.shape[1]) if view.features is None else view.features)
+                columns = X[rows]
+                apart_columns = X[apart]
+            else:
+                numbers.append(rows)
+                columns = kernel_columns(view.kernel, X[rows], X[rows])
+                apart_columns = kernel_columns(view.kernel, X[apart], X[rows])
+            agrees = Dictionary(apart_columns, agreement) if agree else None
+            views.append(View(Dictionary(columns, graph), graph.target[:, 0], agrees))
+        if settings.of_features:
+            ids = numbers if settings.disjoint else None
+            path = pursue_in_turn(views, settings.n_basis, candidate.nu, backfit=settings.backfit, ids=ids)
+        else:
+            shared = settings.shared_basis
+            path = co_pursue(views, settings.n_basis, candidate.nu, shared=shared, backfit=settings.backfit)
+        taken = [own[stages] for own, stages in zip(numbers, path.indices.T, strict=True)]
+        return replace(path, indices=np.column_stack(taken).astype(np.intp))
+
+    def path(self, values: Array) -> ViewSolutions:
+        """Functions after the given stages; the details are the paths up to there."""
+        path = self.walked
+        Z = self.labelled.everything.X
+        stages = np.minimum(values.astype(np.intp), path.n_stages)
+        weights = self.candidate.weights
+        if weights is None:
+            weights = np.full(len(self.candidate.views), 1.0 / len(self.candidate.views))
+        details = [path.at(int(stage)) for stage in stages]
+        return ViewSolutions(Z, self.candidate.terms(path, Z), weights, stages, details)
+
+    def axis(self) -> Array:
+        """All numbers of stages."""
+        return np.arange(1.0, self.candidate.settings.n_basis + 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewSolutions:
+    """Weighted sums of the views' functions after some stages, for row numbers of Z."""
+
+    Z: Matrix
+    terms: Sequence[Terms]
+    weights: Array
+    stages: Index
+    details: Sequence[CoPursuitPath]
+
+    def scores(self, numbers: Any) -> Array:
+        """Scores of rows, (rows, stages, 1)."""
+        rows = take_items(self.Z, numbers[:, 0].astype(np.intp))
+        parts = [np.hstack((np.zeros((rows.shape[0], 1)), part.scores(rows))) for part in self.terms]
+        return np.tensordot(self.weights, parts, axes=1)[:, self.stages, None]

@@ -13,8 +13,8 @@ from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, Values
 from rankrls.kernels import Kernel
-from rankrls.learners.copursuit import CoPursuitCandidate, CoPursuitSettings, Terms, ViewSolutions
 from rankrls.learners.paths import CoPursuitPath
+from rankrls.learners.pursuit import CoPursuitCandidate, CoPursuitSettings, Terms, ViewSolutions
 from rankrls.metrics import Measure
 from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.intake import check_matrix
@@ -39,7 +39,7 @@ from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
 from rankrls.models.ranker import KernelGraphEstimator
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
-from rankrls.selection.planning import QueryPlanner
+from rankrls.selection.plans import QueryPlanner
 
 _CHECKS: dict[str, Check] = {
     "dictionary": word(DICTIONARIES),

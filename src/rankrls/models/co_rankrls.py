@@ -13,8 +13,8 @@ from rankrls._comparisons import Data, Features, KnownItems
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, RandomState, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusCandidate, Views
-from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.paths import PathSolutions, select_features
+from rankrls.learners.pursuit import ViewPlan
 from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.parameters import (
@@ -40,8 +40,7 @@ from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.basis import random_numbers
-from rankrls.selection.planning import Planner
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, Planner
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean diagonal entry of the centred kernels of the views."""

@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._typing import IdsLike, Index, ItemsLike, LabelsLike, VectorLike
 from rankrls.kernels import check_kernel, resolve_kernel
-from rankrls.learners.copursuit import ViewPlan
+from rankrls.learners.pursuit import ViewPlan
 from rankrls.models.intake import check_comparable, labelled_items
 from rankrls.models.parameters import Columns, View
 from rankrls.models.ranker import Ranker
