@@ -192,20 +192,19 @@ def test_what_is_held_out_by_default():
     assert CGRankRLS().fit(X, Y, qid=QID).selection_ == "5 folds of 30 queries"
     rows, labels, qid = ranking_data(61, queries=600, longest=9, n=6)
     model = CGRankRLS(random_state=1).fit(rows, labels, qid=qid)
-    comparable = sum(len(set(labels[qid == q])) > 1 for q in np.unique(qid))
-    assert model.selection_ == f"{comparable // 5} of 600 queries held out"
+    assert model.selection_ == "1 of 5 folds of 600 queries"
     again = CGRankRLS(random_state=1).fit(rows, labels, qid=qid)
     np.testing.assert_array_equal(model.coef_, again.coef_)
     features, y = noisy(5, m=500)
     assert CGRankRLS().fit(features[:499], y[:499]).selection_ == "5 folds of 499 rows"
-    assert CGRankRLS(random_state=0).fit(features, y).selection_ == "100 of 500 rows held out"
+    assert CGRankRLS(random_state=0).fit(features, y).selection_ == "1 of 5 folds of 500 rows"
     features, y = noisy(5)
     assert CGRankRLS(cv=4).fit(features, y).selection_ == "4 folds of 120 rows"
     assert CGRankRLS(cv=4).fit(X, Y, qid=QID).selection_ == "4 folds of 30 queries"
     features, _ = noisy(5, m=600)
     rare = np.zeros(600)
-    rare[:10] = 1.0  # a fifth drawn blindly could miss all ten
-    assert CGRankRLS(random_state=0).fit(features, rare).selection_ == "120 of 600 rows held out"
+    rare[:10] = 1.0  # a single fold could miss all ten
+    assert CGRankRLS(random_state=0).fit(features, rare).selection_ == "5 folds of 600 rows"
 
 
 def test_a_generator_draws_what_is_held_out():
@@ -213,7 +212,7 @@ def test_a_generator_draws_what_is_held_out():
     winners = np.arange(599)
     for seed in (0, 1):
         rows, again = (CGRankRLS(random_state=np.random.default_rng(seed)).fit(features, y) for _ in range(2))
-        assert rows.selection_ == "120 of 600 rows held out"
+        assert rows.selection_ == "1 of 5 folds of 600 rows"
         np.testing.assert_array_equal(rows.validation_surface_, again.validation_surface_)
         items = CGRankRLS(random_state=np.random.default_rng(seed)).fit_pairs(features, winners, winners + 1)
         assert items.selection_ == "1 of 5 folds of 600 items: new items"
@@ -298,10 +297,10 @@ def test_pairs_are_judged_by_pairs():
     assert folded.selection_ == "3 folds of 10 groups of preferences: new groups, known items"
     assert folded.validation_surface_.shape[0] == 2
     i, j = RNG.integers(0, 60, 900), RNG.integers(60, len(Y), 900)
-    votes = CGRankRLS(random_state=0).fit_pairs(X, i, j, strength=RNG.normal(size=900), new="votes")
-    assert votes.selection_ == "180 of 900 preferences held out: new votes, known items"
-    grouped = CGRankRLS(random_state=0).fit_pairs(X, i, j, groups=np.arange(900) % 600)
-    assert grouped.selection_ == "120 of 600 groups of preferences held out: new groups, known items"
+    votes = CGRankRLS((1.0,), random_state=0).fit_pairs(X, i, j, strength=RNG.normal(size=900), new="votes")
+    assert votes.selection_ == "1 of 5 folds of 900 preferences: new votes, known items"
+    grouped = CGRankRLS((1.0,), random_state=0).fit_pairs(X, i, j, groups=np.arange(900) % 600)
+    assert grouped.selection_ == "1 of 5 folds of 600 groups of preferences: new groups, known items"
 
 
 def test_warnings_where_the_model_is_not_what_was_asked_for():
@@ -415,7 +414,7 @@ def noise_of(kind, rng):
 @pytest.mark.filterwarnings("ignore:.*end of the grid")
 @pytest.mark.parametrize("kind", ["queries", "rows", "items", "groups", "components"])
 def test_a_choice_on_few_units_is_one_half_on_noise(kind):
-    """A fifth holds out too few: its disagreement was .35 to .4, mostly without an estimate of the bias."""
+    """A single fold holds out too few: its disagreement was .35 to .4, mostly without an estimate of the bias."""
     honest = []
     for seed in range(25):
         given = noise_of(kind, np.random.default_rng(seed))
@@ -441,10 +440,10 @@ def test_columns_whose_weights_the_iteration_does_not_reach_are_warned_of_once(k
     CGRankRLS(random_state=0).fit(kind(X / X.std(axis=0)), y, qid=np.arange(200) // 10)
 
 
-def test_the_held_out_fifth_follows_from_the_ids_of_queries():
+def test_the_held_out_fold_follows_from_the_ids_of_queries():
     rows, labels, qid = ranking_data(61, queries=600, longest=9, n=6)
     order = np.argsort(-qid, kind="stable")
     one = CGRankRLS((0.1, 10.0), random_state=0).fit(rows, labels, qid=qid)
-    assert one.selection_.endswith("of 600 queries held out")
+    assert one.selection_ == "1 of 5 folds of 600 queries"
     other = CGRankRLS((0.1, 10.0), random_state=0).fit(rows[order], labels[order], qid=qid[order])
     np.testing.assert_allclose(other.validation_surface_, one.validation_surface_, rtol=1e-6)

@@ -141,14 +141,14 @@ FAULTS = [
         ("items: LabelledItems\n    mutual: bool = False", "items: LabelledItems\n    mutual: bool = True"),
     ),
     *_planted(
-        "selection/planning.py",
-        "models/test_cg_rankrls.py::test_the_held_out_fifth_follows_from_the_ids_of_queries",
-        ("return by_id[judged[by_id]]", "return np.flatnonzero(judged)"),
+        "selection/plans.py",
+        "models/test_cg_rankrls.py::test_the_held_out_fold_follows_from_the_ids_of_queries",
+        ("np.sort(by_id[test]) for test in", "np.sort(test) for test in"),
     ),
     *_planted(
-        "selection/planning.py",
+        "selection/plans.py",
         "models/test_cg_rankrls.py::test_a_choice_on_few_units_is_one_half_on_noise",
-        ("len(units) >= ENOUGH_UNITS", "len(units) > 1"),
+        ("self._n_judged() < ENOUGH_UNITS", "self._n_judged() < 1"),
     ),
     *_planted(
         "selection/leave_pair_out.py",
@@ -606,7 +606,7 @@ FAULTS = [
         ("np.average(error[known], weights=weights[known])", "np.average(error[known])"),
     ),
     *_planted(
-        "learners/copursuit.py",
+        "learners/pursuit.py",
         "models/test_co_ranking_pursuit.py",
         ("apart = np.delete(np.arange(data.n_rows), rows)", "apart = rows"),
     ),

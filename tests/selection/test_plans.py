@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from rankrls import CGRankRLS, InputWarning, RankingPursuitCV, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
-from rankrls.selection import planning
+from rankrls.selection import plans
 from tests.models.oracles import kernel_of_sums
 from tests.refusals import Refusal
 
@@ -99,7 +99,7 @@ def test_five_folds_where_only_a_later_target_has_ties():
 
 
 def test_five_folds_of_many_items(monkeypatch):
-    monkeypatch.setattr(planning, "MAX_PAIR_HOLDOUT", 11)
+    monkeypatch.setattr(plans, "MAX_PAIR_HOLDOUT", 11)
     assert RankRLSCV(ALPHAS).fit(X, Y).selection_ == "5 folds of 12 rows"
 
 

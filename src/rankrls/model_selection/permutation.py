@@ -240,7 +240,7 @@ def _best_of(
 def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array, targets: Index) -> Array:
     """Goodness of each alpha for some targets, by held-out pairs or queries, (alphas, targets); greater is better."""
     if isinstance(plan, UnitsPlan):
-        (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.units)
+        (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.folds)
         means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
         means[problem.unresolved(values)] = np.nan
         return means if plan.greater_is_better else -means

@@ -59,8 +59,7 @@ from rankrls.models.spec import Accepts, Spec
 from rankrls.preprocessing import LogScaler, QueryStandardScaler
 from rankrls.selection.folds import FEW_FOLDS, with_new
 from rankrls.selection.optimism import ALLOWED, Dropped, Entries
-from rankrls.selection.planning import Planner
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, Planner
 from rankrls.selection.search import SearchState, progress
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)

@@ -34,8 +34,7 @@ from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Statu
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import random_numbers
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
-from rankrls.selection.planning import Planner
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, Planner
 from rankrls.selection.search import at_open_end
 
 _REASONS = {
@@ -80,7 +79,7 @@ class CGRankRLS(Chooses):
         Held-out units if there are no validation data. The data are not copied.
 
         - None: 5 folds of the queries, or for one global ranking, of the rows, or for preferences, of what will be new
-          (:ref:`new`). Of 500 or more of these only a fifth is held out: of the rows, evenly along the labels.
+          (:ref:`new`). Of 500 or more that can be evaluated only one fold is held out.
         - An int: a number of folds of these.
         - A splitter, or an iterable of row numbers: these folds.
     scoring : str, Measure or callable, default="disagreement"
@@ -95,8 +94,7 @@ class CGRankRLS(Chooses):
     verbose : int, default=0
         1 shows a progress bar over the iterations; 0 shows it only on a terminal.
     random_state : int, Generator, RandomState or None, default=0
-        Seed of the fifth that ``cv=None`` holds out of many queries or rows of one ranking. Queries are drawn in the
-        order of their ids, rows in row order.
+        Seed by which ``cv=None`` selects one of the folds of many queries, rows, items or groups.
 
     Attributes
     ----------

@@ -38,8 +38,7 @@ from rankrls.models.ranker import KernelEstimator
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, kind_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
-from rankrls.selection.planning import Planner
-from rankrls.selection.plans import Plan, UnitsPlan
+from rankrls.selection.plans import Plan, Planner, UnitsPlan
 
 _CHECKS: dict[str, Check] = KERNEL | {
     **dict.fromkeys(("item_kernel", "item_gamma", "item_degree", "item_coef0"), any_value),

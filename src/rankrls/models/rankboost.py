@@ -18,7 +18,7 @@ from rankrls.models.intake import check_matrix, labelled_items, validation_plan
 from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
 from rankrls.models.ranker import FitsPreferences
 from rankrls.models.spec import Accepts, SearchSpec, Solved
-from rankrls.selection.planning import Planner
+from rankrls.selection.plans import Planner
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -22,8 +22,7 @@ from rankrls.models.fitted import Fitted
 from rankrls.models.parameters import Feature, KernelLike, Positive, Scoring, Several, combinations, options
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 from rankrls.selection.least_squares import LeastSquares, LeastSquaresSolutions
-from rankrls.selection.planning import Planner, PreferencePlanner, QueryPlanner
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, Planner, PreferencePlanner, QueryPlanner
 from rankrls.selection.search import SearchState, search
 
 XKind: TypeAlias = Literal["features", "kernel", "objects"]

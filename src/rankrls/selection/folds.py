@@ -31,21 +31,6 @@ _LARGEST = 0.2
 """Largest share of the preferences in a component that is held out as a whole."""
 
 
-def fifth_of_one_ranking(data: LabelledItems, rng: np.random.RandomState) -> Index:
-    """One of every five rows in label order, so that held-out rows have the same range of labels as the rest."""
-    m = data.n_rows
-    order = np.lexsort((rng.permutation(m), data.Y[:, 0]))
-    runs = [order[lo : lo + FEW_FOLDS] for lo in range(0, m, FEW_FOLDS)]
-    if len(runs) > 1 and len(runs[-1]) < FEW_FOLDS:
-        runs.pop()
-    held = np.array([run[rng.randint(len(run))] for run in runs])
-    if (data.Y[held] == data.Y[held[:1]]).all():  # few rows: use one with the lowest and one with the highest label
-        held[0] = order[0]
-        held[-1] = order[-1]
-    held.sort()
-    return held
-
-
 def check_two_vary(varied: int, queries: int, remedy: str) -> None:
     """Refuse to hold out queries of which fewer than two have different labels."""
     if varied < 2:

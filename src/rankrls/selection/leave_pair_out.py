@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankrls._comparisons import LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import label_varies
 from rankrls._typing import Array, Index
@@ -40,7 +40,7 @@ class Concordance(NamedTuple):
 
 
 def query_concordance(
-    data: LabelledItems,
+    items: Data,
     problem: LeastSquaresProblem,
     alphas: Array,
     pairs: tuple[Index, Index] | None = None,
@@ -48,6 +48,7 @@ def query_concordance(
 ) -> Concordance:
     """Hold out pairs of items in turn: all pairs of a query with different labels, or given pairs among these."""
     check_positive(alphas)
+    data = items.of_kind(LabelledItems)
     (solver,) = problem.solvers
     (graph,) = data.numeric_graphs(problem.setting)
     held_out = (solver.smoother, graph, solver.features, alphas)
@@ -66,7 +67,7 @@ def query_concordance(
 
 
 def preference_concordance(
-    data: PreferredItems,
+    items: Data,
     problem: LeastSquaresProblem,
     alphas: Array,
     pairs: tuple[Index, Index] | None = None,
@@ -74,6 +75,7 @@ def preference_concordance(
 ) -> Concordance:
     """Hold out pairs of items in turn: those of all preferences, or given pairs among these."""
     check_positive(alphas)
+    data = items.of_kind(PreferredItems)
     (solver,) = problem.solvers
     table = data.preferences
     rows = np.flatnonzero(table.strength)
