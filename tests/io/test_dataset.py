@@ -318,7 +318,7 @@ def test_sorted_shards_hold_each_query_together_with_its_rows_in_their_order(
         frame_of([f"q {q}" if texts else q for q in own], w=np.full(len(own), k)) for k, own in enumerate(queries)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io.shards._SORTED_BYTES", size)
+        patch.setattr("rankrls.io.dataset._SORTED_BYTES", size)
         found = write_shards(write(folder / "in", frames, 3), folder / "out", sort=True, rows_per_file=limit)
     rows = pd.concat(frames, ignore_index=True)
     assert (found["rows"], found["queries"]) == (len(rows), rows["qid"].nunique())
@@ -335,7 +335,7 @@ def test_sorted_shards_hold_each_query_together_with_its_rows_in_their_order(
 def test_sorting_closes_its_files_where_no_more_can_be_opened(tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
     frame_of([f"q{k}" for k in range(500)]).to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.setattr("rankrls.io.shards._SORTED_BYTES", 10)
+    monkeypatch.setattr("rankrls.io.dataset._SORTED_BYTES", 10)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, limits[1]))
     try:
@@ -380,8 +380,8 @@ def test_shards_hold_all_rows_and_whole_queries(tmp_path_factory, sizes, group, 
     frame = frame_of(np.repeat(ids, sizes))
     frame.to_csv(folder / "t.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io.shards._GROUP_BYTES", 16 * group)
-        patch.setattr("rankrls.io._delimited._BLOCK", max(64, 32 * block))
+        patch.setattr("rankrls.io.dataset._GROUP_BYTES", 16 * group)
+        patch.setattr("rankrls.io.tables._BATCH_CELLS", 5 * block)
         found = write_shards(folder / "t.csv", folder / "out", rows_per_file=limit)
     table = load_table(folder / "t.csv")
     assert found == {"files": len(groups_of(folder / "out")), "rows": len(frame), "queries": len(sizes), "features": 2}

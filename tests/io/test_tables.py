@@ -115,7 +115,7 @@ def test_gzip_and_names_of_files(tmp_path):
     delimiter=st.sampled_from(",;\t|"),
     line_end=st.sampled_from(["\n", "\r\n"]),
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
-    size=st.sampled_from([1 << 10, 1 << 22]),
+    size=st.sampled_from([1, 1 << 10, 1 << 22]),
 )
 def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, size):
     """Any text in a query id, quoted as needed, and every float64; also where a cell spans several blocks."""
@@ -126,7 +126,8 @@ def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, size
     rows = [(a, b, f"q{text}".translate(dict.fromkeys(map(ord, drop))).strip(BLANKS)) for a, b, text in rows]
     writer.writerows([(a, q, b, f"{q}\n" * 40) for a, b, q in rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io._delimited._BLOCK", max(size, 200 * max(len(q) + 10 for _, _, q in rows)))
+        patch.setattr("rankrls.io.tables._BATCH_CELLS", size)
+        patch.setattr("rankrls.io._text._BLOCK", size)
         table = read(file.getvalue(), ignore=["junk"])
     np.testing.assert_array_equal(table.y, [a for a, _, _ in rows])
     np.testing.assert_array_equal(table.X[:, 0], [b for _, b, _ in rows])
@@ -146,7 +147,7 @@ def test_the_line_of_each_row_is_known_without_reading_again(cells, blank, size)
     reader = csv.reader(io.StringIO(text, newline=""))
     lines = [reader.line_num for found in reader if len(found) == 3][1:]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io._delimited._BLOCK", size)
+        patch.setattr("rankrls.io.tables._BATCH_CELLS", size)
         patch.setattr("rankrls.io._text._BLOCK", size)
         table = read(text, ignore=["text"])
         assert [table.line_of(row) for row in range(len(cells))] == lines
@@ -299,7 +300,7 @@ def test_a_cell_that_is_no_number(word):
         (row("0,a\0,1,3"), Refusal("NUL", line=3)),
         (row('0,"q,1,3'), Refusal("quote", line=3)),
         (row('0,"q"x,1,3'), Refusal("quote", line=3)),
-        (row('0,"q\n"\n1,"r"x,1,3'), Refusal("quote", line=5)),
+        (row('0,"q\n",1,2\n1,"r"x,1,3'), Refusal("quote", line=5)),
         (b"label,qid,a\n1,1,2\n\x8b\n", Refusal("UTF-8", line=3)),
         ("", Refusal("empty")),
         ("label,a\n\n", Refusal("no row")),
@@ -310,6 +311,7 @@ def test_a_cell_that_is_no_number(word):
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
         ("label,a\n".encode("utf-16"), Refusal("UTF-8")),
+        (row(f"0,{'q' * 200_000},1,3"), Refusal("too long", row=1, line=3)),
     ],
     ids=str,
 )
@@ -626,17 +628,6 @@ class TestJsonLines:
             {"x": 2.5, "emb[0]": 0.5, "emb[1]": 3.0, "text": None, "late": 4.0},
             {"x": 3.0, "emb[0]": 7.0, "emb[1]": 7.0, "text": "a", "late": 5.5},
         ]
-
-    def test_two_iterations_at_once(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("rankrls.io._text._BLOCK", 1)
-        path = tmp_path / "t.jsonl"
-        path.write_text("".join(f'{{"qid": {k}, "label": {k}, "x": {k}}}\n' for k in range(5)))
-        with open_table(path) as table:
-            schema = table.schema(ColumnRoles())
-            both = [
-                (one.y.tolist(), other.y.tolist()) for one, other in zip(*map(table.parts, [schema] * 2), strict=True)
-            ]
-        assert both == [([float(k)], [float(k)]) for k in range(5)]
 
     @pytest.mark.parametrize("text", ["", "\n  \n"])
     def test_no_rows(self, text):

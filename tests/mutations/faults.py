@@ -401,8 +401,8 @@ FAULTS = [
         "io/tables.py",
         "io/test_tables.py io/test_dataset.py",
         ("bad |= out < 0", "pass"),
-        ("np.where(np.abs(found) >= _EXACT, np.inf, found)", "found"),
-        ("column = column.cast(pa.string())  # rounds once", "column = column.cast(pa.float64())  # rounds once"),
+        ("np.where(np.abs(found) >= _EXACT, np.inf, found) if", "found if"),
+        ("cells = cells.cast(pa.string())  # rounds once", "cells = cells.cast(pa.float64())  # rounds once"),
     ),
     *_planted(
         "io/dataset.py",
@@ -419,12 +419,12 @@ FAULTS = [
         ("min(each.first_feature or 0 for each", "max(each.first_feature or 0 for each"),
     ),
     *_planted(
-        "io/_writers.py",
+        "io/_stored.py",
         "io/test_writing.py io/test_tables.py",
         ("text.replace('\"', '\"\"')", "text"),
     ),
     *_planted(
-        "io/shards.py",
+        "io/dataset.py",
         "io/test_dataset.py cli/test_shards.py",
         ('most, side="right")', 'most, side="left")'),
         ("in_file + group.num_rows > rows_per_file", "in_file > rows_per_file"),
@@ -436,10 +436,14 @@ FAULTS = [
         ("first += size", "first = size"),
     ),
     *_planted(
-        "io/_json_lines.py",
+        "io/_stored.py",
         "io/test_tables.py io/test_dataset.py",
-        ("lines.append(line)", "lines.append(len(lines))"),
-        ("self._source.seek(0)", "pass"),
+        ("numbers.append(number)", "numbers.append(len(numbers))"),
+    ),
+    *_planted(
+        "io/tables.py",
+        "io/test_dataset.py",
+        ("self._source.seek(0)\n            yield", "yield"),
     ),
     *_planted(
         "_records.py",

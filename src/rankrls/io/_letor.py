@@ -20,8 +20,7 @@ from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Array, Mask
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._text import LARGEST_SINGLE, Source, Text, ids_of, is_utf8, joined_ids, quoted
-from rankrls.io.columns import ColumnRoles
-from rankrls.io.reader import Reader
+from rankrls.io.columns import ColumnRoles, Reader
 from rankrls.io.rows import Lines, Rows, Schema, document_ids
 
 _DENSE_FROM = 0.1
@@ -135,9 +134,7 @@ class LetorText(Reader):
 
     def stored(self, kept: Mask) -> Iterator[bytes]:
         """The selected lines among those that are rows, each with a line end."""
-        lines = (line for block in self._text.blocks() for line in block.split(b"\n"))
-        rows = (line for line in lines if (bare := line.strip(_BLANKS)) and not bare.startswith(b"#"))
-        return (line + b"\n" for line in compress(rows, kept))
+        return self._text.selected(kept)
 
     def _blocks(self, schema: Schema) -> Iterator[_Block]:
         """Rows, block by block.

@@ -1,16 +1,30 @@
-"""Typed tables as read by pyarrow: data frames, Arrow files, Parquet files."""
+"""Formats of tables: how the tables of each are read and written."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import IO, Any
 
-from rankrls._records import array_of
-from rankrls.io._text import Text
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls._records import array_of, table_of
+from rankrls.io._text import BLANKS, SAVE_AS_UTF8, Text
 from rankrls.io.rows import Lines
 
 _BUFFER = 1 << 16  # bytes per column of Parquet
+_TEXT_CELLS = 1 << 15  # cells of delimited text in a batch, which stay in the cache
+_TEXT_ROWS = 64  # least number of rows in a batch, unless fewer are requested
+_DELIMITERS = ",;\t|"
+_IN_QUOTES = re.compile('"(?:[^"]|"")*(?:"|$)')
+_QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
+"""Pattern of cells that are written in quotes."""
 
 
 class Stored(ABC):
@@ -18,9 +32,13 @@ class Stored(ABC):
 
     Attributes
     ----------
+    kind : str
+        Name of the format in errors.
     schema : pyarrow Schema
     textual : bool
         Whether all cells are texts.
+    has_row_per_line : bool
+        Whether each line is a row.
     text : Text or None
         Text that the table is read from.
     lines : Lines or None
@@ -29,15 +47,17 @@ class Stored(ABC):
         Number of rows in each row group of a Parquet file.
     """
 
+    kind: str
     schema: Any
     textual = False
+    has_row_per_line = False
     text: Text | None = None
     lines: Lines | None = None
     group_sizes: Sequence[int] = ()
 
-    def as_lines(self) -> Iterator[bytes] | None:
-        """Lines, for text with one row per line."""
-        return None
+    @abstractmethod
+    def __init__(self, source: Any) -> None:
+        """Read the header of a binary file, or take a data frame."""
 
     @abstractmethod
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
@@ -45,7 +65,9 @@ class Stored(ABC):
 
 
 class Frame(Stored):
-    """A data frame, or the rows of an Arrow file."""
+    """A data frame."""
+
+    kind = "a data frame"
 
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
@@ -62,17 +84,62 @@ class Frame(Stored):
         return iter(self._table.select(names).to_batches(rows))
 
 
-def arrow_file(source: Any) -> Frame:
-    """Rows of an Arrow file or stream."""
-    from pyarrow import ipc
+class ArrowFile(Frame):
+    """An Arrow file or stream."""
 
-    is_file = source.read(6) == b"ARROW1"
-    source.seek(0)
-    return Frame((ipc.open_file if is_file else ipc.open_stream)(source).read_all())
+    kind = "an Arrow file"
+
+    def __init__(self, source: Any) -> None:
+        from pyarrow import ipc
+
+        is_file = source.read(6) == b"ARROW1"
+        source.seek(0)
+        super().__init__((ipc.open_file if is_file else ipc.open_stream)(source).read_all())
+
+
+class JsonLines(Frame):
+    """Text with a JSON object in each line. All lines are needed to know the columns and their types."""
+
+    kind = "lines of JSON"
+    has_row_per_line = True
+    text: Text
+    lines: Lines
+
+    def __init__(self, source: Any) -> None:
+        self.text = Text(source)
+        self.lines = Lines()
+        numbers = list[int]()
+        self.lines.append(0, numbers)
+        try:
+            super().__init__(table_of(self._records(numbers)))
+        except InputError as error:
+            line = error.line if error.row is None else self.lines.of(error.row)
+            raise error.replace(file=self.text.name, line=line) from None
+        if not numbers:
+            raise InputError("the file has no rows.", file=self.text.name)
+
+    def _records(self, numbers: list[int]) -> Iterator[dict[str, Any]]:
+        """Objects of the lines, whose numbers are appended to a list."""
+        for number, line in enumerate(self.text.lines(), 1):
+            if not line.strip():
+                continue
+            reason = ""
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                record = None
+                reason = f" ({error})"
+            if not isinstance(record, dict):
+                problem = f"each line needs a JSON object{reason}. For one array, jq -c '.[]' FILE writes such lines."
+                raise InputError(problem, line=number)
+            numbers.append(number)
+            yield record
 
 
 class Parquet(Stored):
     """A Parquet file."""
+
+    kind = "a Parquet file"
 
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
@@ -97,3 +164,148 @@ class Parquet(Stored):
                 yield batch.select(names)
             if read != self.group_sizes[group]:  # a damaged column
                 raise pa.ArrowInvalid("not all rows can be read")
+
+
+class Delimited(Stored):
+    """Delimited text, which Python's csv module splits into cells. It is read once."""
+
+    kind = "delimited text"
+    textual = True
+    text: Text
+    lines: Lines
+
+    def __init__(self, source: Any) -> None:
+        import pyarrow as pa
+
+        self.text = Text(source)
+        self.lines = Lines()
+        lines = self._decoded()
+        self._blank_lines = 0  # before the names
+        for first in lines:
+            if first.strip():
+                break
+            self._blank_lines += 1
+        else:
+            raise InputError("the file is empty.", file=self.text.name)
+        bare = _IN_QUOTES.sub("", first)
+        tabs = self.text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
+        self._delimiter = "\t" if tabs else max(_DELIMITERS, key=bare.count)
+        self._reader = csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True)
+        self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in next(self._reader)])
+
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        numbers = {name: k for k, name in enumerate(self.schema.names)}
+        step = min(rows, max(_TEXT_CELLS // len(numbers), _TEXT_ROWS))
+        numbered_rows = self._rows()
+        first = 0
+        while found := [*islice(numbered_rows, step)]:
+            columns = [*zip(*(cells for _, cells in found), strict=True)]
+            self.lines.append(first, np.array([line for line, _ in found]))
+            texts = [pc.ascii_trim_whitespace(pa.array(columns[numbers[name]], pa.string())) for name in names]
+            yield pa.RecordBatch.from_arrays(texts, names=names)
+            first += len(found)
+
+    def _decoded(self) -> Iterator[str]:
+        """Lines, with their ends."""
+        line = 1
+        for block in self.text.blocks():
+            bad = block.find(b"\0")
+            problem = "there is a NUL byte, which text cannot contain: the file is damaged or not text."
+            try:
+                text = block.decode()
+            except UnicodeDecodeError as error:
+                bad = error.start
+                problem = f"this is not UTF-8 text: {SAVE_AS_UTF8}"
+            if bad >= 0:
+                raise InputError(problem, file=self.text.name, line=line + block.count(b"\n", 0, bad))
+            yield from io.StringIO(text, newline="")
+            line += block.count(b"\n")
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Line, where it ends, and cells of each row."""
+        size = len(self.schema)
+        row = 0
+        line = self._blank_lines + self._reader.line_num
+        try:
+            for cells in self._reader:
+                line = self._blank_lines + self._reader.line_num
+                if len(cells) == size:
+                    yield line, cells
+                    row += 1
+                elif "".join(cells).strip():
+                    have = f"the row has {len(cells)} field{'s' * (len(cells) != 1)}, but the header has {size}."
+                    remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
+                    raise InputError(f"{have} {remedy}", row=row, file=self.text.name, line=line)
+        except csv.Error as error:
+            problem = f'a cell that begins with a quote (") does not end with one, or a cell is too long ({error}).'
+            raise InputError(problem, row=row, file=self.text.name, line=line + 1) from None
+
+
+def write_parquet(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow one after another."""
+    _write_typed(parquet_writer, file, tables)
+
+
+def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any:
+    """Writer of a Parquet file, with dictionaries of texts, whole numbers and ``repeating`` columns.
+
+    Other numbers rarely repeat: with a dictionary they are larger, and take longer to write.
+    """
+    from pyarrow import parquet, types
+
+    coded = {*repeating}
+    coded |= {field.name for field in schema if not (types.is_floating(field.type) or types.is_nested(field.type))}
+    return parquet.ParquetWriter(file, schema, use_dictionary=[*coded], write_statistics=[*coded])
+
+
+def write_arrow(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow one after another."""
+    from pyarrow import ipc
+
+    _write_typed(ipc.new_file, file, tables)
+
+
+def _write_typed(open_writer: Any, file: IO[bytes], tables: Iterable[Any]) -> None:
+    tables = iter(tables)
+    first = next(tables)
+    with open_writer(file, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+
+
+def write_lines(file: IO[bytes], path: str, lines: Iterable[bytes]) -> None:
+    """Write lines of text."""
+    file.writelines(lines)
+
+
+def write_json(file: IO[bytes], path: str, rows: Iterable[Any]) -> None:
+    """Write lines of text, or tables of pyarrow as lines of JSON."""
+    for part in rows:
+        lines = [part] if isinstance(part, bytes) else (f"{json.dumps(row)}\n".encode() for row in part.to_pylist())
+        file.writelines(lines)
+
+
+def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow as delimited text in the shortest decimals, with quotes if cells need them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    header: list[str] = []
+    for table in tables:
+        if not header:
+            header = table.column_names
+            file.write((delimiter.join(map(_cell, header)) + "\n").encode())
+        texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
+        odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
+        how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
+        csv.write_csv(table, file, how)
+
+
+def _cell(text: str) -> str:
+    """A text as a cell, in quotes if it would otherwise be read differently."""
+    return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text

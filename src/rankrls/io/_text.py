@@ -1,4 +1,4 @@
-"""Text of files as blocks of whole lines, its words and ids; and arrays that grow in place."""
+"""Text of files as blocks of whole lines, its words and ids."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import compress
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray
+from rankrls._typing import AnyArray, Mask
 
 
 class ArrowStream(Protocol):
@@ -111,6 +112,15 @@ class Text:
                 raise InputError(f"the gzip data are damaged or truncated ({error}).", file=self.name) from None
             self.sha256 = raw.digest.hexdigest()
 
+    def lines(self) -> Iterator[bytes]:
+        """Lines, without their ends."""
+        return (line for block in self.blocks() for line in block.split(b"\n")[:-1])
+
+    def selected(self, kept: Mask) -> Iterator[bytes]:
+        """The selected lines among those that are neither blank nor comments, each with its end."""
+        rows = (line for line in self.lines() if (bare := line.strip()) and not bare.startswith(b"#"))
+        return (row + b"\n" for row in compress(rows, kept))
+
 
 SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
 """Advice about a name or an id that cannot be decoded."""
@@ -176,29 +186,3 @@ def joined_ids(parts: Sequence[AnyArray]) -> AnyArray:
         return np.concatenate(parts)
     known: dict[str, str] = {}
     return objects(known.setdefault(text, text) for part in parts for text in map(str, part.tolist()))
-
-
-class Growing:
-    """An array to which rows are appended.
-
-    ``ndarray.resize`` asks the system to move pages rather than copying them, so peak memory is that of the final array
-    plus at most an eighth, rather than twice as much.
-    """
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self._array = np.empty((0, *shape), dtype=dtype)
-        self._rows = 0
-
-    def append(self, block: AnyArray) -> None:
-        """Append rows, cast to the array's dtype."""
-        need = self._rows + len(block)
-        if need > len(self._array):
-            rows = max(need, len(self._array) + len(self._array) // 8)
-            self._array.resize((rows, *self._array.shape[1:]), refcheck=False)
-        self._array[self._rows : need] = block
-        self._rows = need
-
-    def finish(self) -> AnyArray:
-        """Return the array, at its final length."""
-        self._array.resize((self._rows, *self._array.shape[1:]), refcheck=False)
-        return self._array

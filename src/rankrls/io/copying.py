@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,6 @@ from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
 from rankrls.io.formats import format_of, is_data, open_rows
 from rankrls.io.reading import ReadOptions
-from rankrls.io.tables import partition_keys
 from rankrls.io.writing import write_stored
 
 
@@ -99,7 +97,7 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
             columns = columns or {**file.types}
             other = [column for column, kind in file.types.items() if columns.get(column) != kind]
             text_keys += other
-            if [*file.types] != [*columns] or not {*other} <= {*partition_keys(os.path.abspath(name))}:
+            if [*file.types] != [*columns] or not {*other} <= {*file.keys}:
                 raise file.refuse(f"the columns differ from those of {files[0]}. Convert the files to one schema.")
         sizes[name] = rows.n_rows
         ids += [] if rows.qid is None else [rows.qid]

@@ -5,17 +5,25 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any, NamedTuple
 
 from rankrls._records import unrecorded
-from rankrls.io._delimited import Delimited
-from rankrls.io._json_lines import JsonLines
 from rankrls.io._letor import LetorText
-from rankrls.io._stored import Frame, Parquet, arrow_file
+from rankrls.io._stored import (
+    ArrowFile,
+    Delimited,
+    Frame,
+    JsonLines,
+    Parquet,
+    Stored,
+    write_arrow,
+    write_delimited,
+    write_json,
+    write_lines,
+    write_parquet,
+)
 from rankrls.io._text import source_name
-from rankrls.io._writers import write_arrow, write_delimited, write_json, write_lines, write_parquet
-from rankrls.io.reader import Reader
+from rankrls.io.columns import Reader
 from rankrls.io.tables import Table
 
 
@@ -28,8 +36,8 @@ class Format(NamedTuple):
         Endings of file names; ``.gz`` may follow those of text.
     start : bytes
         First bytes of the files.
-    open : callable
-        Function that creates a reader from a name and a binary file.
+    stored : type of Stored, or None
+        Class that reads a table from a binary file; None for LETOR text.
     write : callable
         Function that writes rows, in the form of :meth:`Reader.stored`, to a binary file, whose name is the second
         argument.
@@ -39,22 +47,18 @@ class Format(NamedTuple):
 
     endings: tuple[str, ...]
     start: bytes
-    open: Callable[[str, Any], Reader]
+    stored: type[Stored] | None
     write: Callable[[Any, str, Iterable[Any]], None]
     is_text: bool = False
 
 
-_PARQUET = partial(Table, kind="a Parquet file", open=Parquet)
-_ARROW = partial(Table, kind="an Arrow file", open=arrow_file)
-_JSON = partial(Table, kind="lines of JSON", open=JsonLines)
-_DELIMITED = partial(Table, kind="delimited text", open=Delimited)
 _LETOR = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
 FORMATS = {
-    "parquet": Format((".parquet", ".pq"), b"PAR1", _PARQUET, write_parquet),
-    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", _ARROW, write_arrow),
-    "jsonl": Format((".jsonl", ".ndjson"), b"{", _JSON, write_json, is_text=True),
-    "csv": Format((".csv", ".tsv", ".tab"), b"", _DELIMITED, write_delimited, is_text=True),
-    "letor": Format(_LETOR, b"", LetorText, write_lines, is_text=True),
+    "parquet": Format((".parquet", ".pq"), b"PAR1", Parquet, write_parquet),
+    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", ArrowFile, write_arrow),
+    "jsonl": Format((".jsonl", ".ndjson"), b"{", JsonLines, write_json, is_text=True),
+    "csv": Format((".csv", ".tsv", ".tab"), b"", Delimited, write_delimited, is_text=True),
+    "letor": Format(_LETOR, b"", None, write_lines, is_text=True),
 }
 TABLES = tuple(name for name in FORMATS if name != "letor")
 ENDINGS = [ending for name in TABLES for ending in FORMATS[name].endings]
@@ -88,7 +92,8 @@ def open_rows(source: Any, format: str) -> Iterator[Reader]:
             start = file.read(8)
             file.seek(0)
             format = next(known for known in TABLES if start.startswith(FORMATS[known].start))
-        yield FORMATS[format].open(name, file)
+        stored = FORMATS[format].stored
+        yield LetorText(name, file) if stored is None else Table(name, file, stored)
 
 
 @contextmanager
@@ -104,7 +109,7 @@ def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
     name = f"<{type(source).__name__}>"
     source = unrecorded(source, "path")
     if hasattr(source, "__arrow_c_stream__"):
-        yield Table(name, source, "a data frame", Frame)
+        yield Table(name, source, Frame)
         return
     by_name = format_of(source_name(source))
     if format == "auto" and by_name in TABLES:

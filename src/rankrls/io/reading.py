@@ -187,11 +187,11 @@ def load_table(
 
     Notes
     -----
-    O(bytes). pyarrow reads a few megabytes at a time, text as text, and only features, labels and weights become
-    numbers, so peak memory is little more than the arrays. The first line names the columns. Blank lines, CRLF line
-    ends, a byte order mark and a missing last line end are allowed; cells may be quoted; blanks around a cell are
-    removed. Numbers are read as by Python's ``float``, to the last bit; decimal commas and underscores are refused. Ids
-    are texts, so ``007`` is not 7; they become int64 only if every one is a whole number as written by Python.
+    O(bytes). Files other than lines of JSON are read a few megabytes at a time, and peak memory is about twice that of
+    the arrays. In delimited text, the first line names the columns. Blank lines, CRLF line ends, a byte order mark and
+    a missing last line end are allowed; cells may be quoted, and have at most 131,072 characters; blanks around a cell
+    are removed. Numbers are read as by Python's ``float``, to the last bit; decimal commas and underscores are refused.
+    Ids are texts, so ``007`` is not 7; they become int64 only if every one is a whole number as written by Python.
 
     Examples
     --------

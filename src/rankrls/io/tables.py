@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import compress, islice, takewhile
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,9 +19,8 @@ from rankrls._cells import MISSING, cell_number
 from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Array, Mask
 from rankrls.io._stored import Stored
-from rankrls.io._text import Growing, ids_of, is_whole, joined_ids, objects, quoted
-from rankrls.io.columns import ColumnRoles, find_columns
-from rankrls.io.reader import Reader
+from rankrls.io._text import ids_of, is_whole, joined_ids, objects, quoted
+from rankrls.io.columns import ColumnRoles, Reader, check_names, find_columns
 from rankrls.io.rows import Rows, Schema
 
 _BATCH_CELLS = 1 << 20
@@ -30,6 +28,11 @@ _EXACT = 2.0**53
 _FIELDS = {"label": "y", "id": "ids", "weight": "sample_weight"}
 """Attributes of Rows whose names differ from their roles."""
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
+_REMEDIES = {
+    "event": " Write 1 if the event was observed, and 0 if it was censored.",
+    "feature": " Fill it or leave the column out (ignore). A TableEncoder makes features of other cells.",
+    "label": " Higher labels are better: write 1 for yes and 0 for no, or 0, 1, 2, ... for grades.",
+}
 
 
 class CellError(InputError):
@@ -52,10 +55,8 @@ class Table(Reader):
     name : str
         Name in errors.
     source : binary file object, or a data frame with ``__arrow_c_stream__``
-    kind : str
-        Name of the format in errors.
-    open : callable
-        Function that opens the source.
+    stored : type of Stored
+        Class that reads its format.
 
     Attributes
     ----------
@@ -64,47 +65,45 @@ class Table(Reader):
         number is that of the first list that is not empty.
     types : dict of str to DataType
         Type of each column.
-
-    Notes
-    -----
-    Folders called ``column=value`` directly above a file are columns with one value each.
+    keys : dict of str to Scalar
+        Columns with one value: folders called ``column=value`` directly above the file.
+    textual : bool
+        Whether all cells are texts.
+    group_sizes : list of int
+        Number of rows in each row group of a Parquet file.
     """
 
-    def __init__(self, name: str, source: Any, kind: str, open: Callable[[Any], Stored]) -> None:
+    def __init__(self, name: str, source: Any, stored: type[Stored]) -> None:
         self.name = name
         self.columns: list[str] = []
         self.types: dict[str, Any] = {}
-        self._kind = kind
         self._source = source
-        self._places: dict[
-            str, tuple[str | None, Any]
-        ] = {}  # a stored column and a position in its lists; or the value of a key
-        self._sizes: dict[str, int] = {}  # sizes of the lists
+        self._kind = stored.kind
+        self._origins: dict[str, str] = {}  # stored column of each column
+        self._sizes: dict[str, int] = {}  # of the lists in stored columns
         with self._understood():
-            self._data = open(source)
+            self._data = stored(source)
             for field in self._data.schema:
-                size = self._list_size(field)
-                places = {field.name: None} if size is None else {f"{field.name}[{k}]": k for k in range(size)}
-                self.columns += places
-                self.types |= dict.fromkeys(places, field.type if size is None else field.type.value_type)
-                self._places |= {name: (field.name, place) for name, place in places.items()}
-                self._sizes |= {} if size is None else {field.name: size}
-        for key, value in (partition_keys(os.path.abspath(name)) if os.path.isfile(name) else {}).items():
-            if key not in self.columns:
-                self._places[key] = (None, self._key(value))
-                self.columns.append(key)
-                self.types[key] = self._places[key][1].type
+                names = [field.name]
+                kind = field.type
+                if size := self._list_size(field):
+                    self._sizes[field.name] = size
+                    names = _names_of_list(field.name, size)
+                    kind = kind.value_type
+                self._add(names, kind, field.name)
         self.lines = self._data.lines
+        self.textual = self._data.textual
         self.group_sizes = self._data.group_sizes
-        twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
-        if twice is not None:
-            problem = f"two columns are called {twice!r}. Use a different name for each, in text on the first line."
-            raise self.refuse(problem, column=twice)
+        self.keys = {key: value for key, value in _keys(name, self.textual).items() if key not in self.types}
+        for key, value in self.keys.items():
+            self._add([key], value.type, key)
+        check_names(self.columns, name)
 
-    @property
-    def textual(self) -> bool:
-        """Whether all cells are texts."""
-        return self._data.textual
+    def _add(self, names: list[str], kind: Any, origin: str) -> None:
+        """Add columns of one type and stored column."""
+        self.columns += names
+        self.types |= dict.fromkeys(names, kind)
+        self._origins |= dict.fromkeys(names, origin)
 
     @property
     def sha256(self) -> str:
@@ -131,7 +130,7 @@ class Table(Reader):
         )
 
     def read(self, schema: Schema, groups: range | None = None) -> Rows:
-        """Rows of all row groups or some; memory is that of the arrays and of a few batches."""
+        """Rows of all row groups or some; memory is twice that of the arrays."""
         return self._rows(schema, self.read_roles(schema, groups), self.sha256 if groups is None else "")
 
     def parts(self, schema: Schema) -> Iterator[Rows]:
@@ -151,31 +150,19 @@ class Table(Reader):
         columns = {name: X[name] if name in ids else self._without(X[name], missing) for name in held}
         return self._rows(schema, found | {"X": pa.table(columns)}, self.sha256)
 
-    def _without(self, cells: Any, missing: Sequence[str]) -> Any:
-        """Text cells with nulls in place of words that mean missing."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if not self.textual:
-            return cells
-        words = pa.array({"", *(word.lower() for word in missing or MISSING)})
-        return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
-
     def stored(self, kept: Mask) -> Iterator[Any]:
         """The selected rows, as tables of pyarrow or lines."""
         import pyarrow as pa
 
-        keys = {name: value for name, (stored, value) in self._places.items() if stored is None}
-        if not keys and (lines := self._data.as_lines()) is not None:
-            yield from compress(lines, kept)
+        if self._data.has_row_per_line and self._data.text is not None and not self.keys:
+            self._source.seek(0)
+            yield from self._data.text.selected(kept)
             return
         first = 0
-        for batch in self._stored(self._data.schema.names):
-            rows = pa.Table.from_batches([batch.filter(pa.array(kept[first : first + batch.num_rows]))])
-            for name, value in keys.items():
-                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-            yield rows
-            first += batch.num_rows
+        for batch in self._stored_batches([*self._data.schema.names, *self.keys]):
+            after = first + batch.num_rows
+            yield pa.Table.from_batches([batch.filter(pa.array(kept[first:after]))])
+            first = after
 
     def first_cells(self) -> Any:
         """First rows of all columns, as a batch of pyarrow."""
@@ -197,16 +184,13 @@ class Table(Reader):
         batches : iterable, optional
             Batches that have been read, possibly with further columns.
         """
-        held: dict[str, Growing] = {}
-        ids: dict[str, list[AnyArray]] = {role: [] for role in schema.texts}
-        for row, batch in self._batches(schema.stored, groups) if batches is None else batches:
-            for name, values in self._converted(schema, batch, row).items():
-                if name in ids:
-                    ids[name].append(values)
-                else:
-                    held.setdefault(name, Growing(values.shape[1:], values.dtype)).append(values)
-        by_role = {name: column.finish() for name, column in held.items()}
-        return by_role | {role: joined_ids(found) for role, found in ids.items()}
+        batches = self._batches(schema.stored, groups) if batches is None else batches
+        parts = [self._converted(schema, batch, row) for row, batch in batches]
+        found = {}
+        for role in parts[0]:
+            join = joined_ids if role in schema.texts else np.concatenate
+            found[role] = join([part[role] for part in parts])
+        return found
 
     def _rows(self, schema: Schema, found: dict[str, AnyArray], sha256: str = "") -> Rows:
         """Rows from columns by role."""
@@ -215,37 +199,134 @@ class Table(Reader):
 
     def _converted(self, schema: Schema, batch: Any, row: int) -> dict[str, AnyArray]:
         """Features and columns of each role of a batch, whose first row in the table is ``row``."""
-        part = _Batch(self, batch, row)
+        found = {"X": self._features(batch, row, schema)}
+        for role, name in schema.columns.items():
+            column = batch.column(name)
+            may_be_empty = role in schema.may_be_empty
+            if role in schema.texts:
+                found[role] = self._ids(column, row, name, may_be_empty)
+            else:
+                found[role] = self._numbers(column, row, name, role, np.float64, may_be_empty)
+        return found
+
+    def _features(self, batch: Any, row: int, schema: Schema) -> AnyArray:
+        """Features of a batch."""
+        import pyarrow as pa
+
         names = schema.features or ()
+        if not names:
+            return np.empty((batch.num_rows, 0), schema.dtype)
         try:
-            found = {"X": part.features(names, schema.dtype)}
+            columns = [
+                pa.array(self._numbers(batch.column(name), row, name, "feature", schema.dtype)) for name in names
+            ]
         except InputError as error:
             refused = CellError(error.message, row=error.row, column=error.column, file=error.file, line=error.line)
             refused.cells = {name: self._without(batch.column(name), ()) for name in names}
             raise refused from error
-        found |= {role: part.numbers(name, role, schema.may_be_empty) for role, name in schema.numbers.items()}
-        return found | {role: part.ids(name, role, schema.may_be_empty) for role, name in schema.texts.items()}
+        # pyarrow converts columns to rows several times faster than numpy
+        rows: AnyArray = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
+        return rows
 
-    def _stored(self, names: Sequence[str], step: int = _BATCH_CELLS, groups: range | None = None) -> Iterator[Any]:
-        """Batches of some stored columns."""
-        with self._understood():
-            for batch in self._data.batches([*names], step, groups):
-                if not self.textual:
-                    batch.validate(full=True)  # offsets and codes of a file may be out of range
-                yield batch
+    def _numbers(
+        self, cells: Any, row: int, name: str, what: str, dtype: DTypeLike, may_be_empty: bool = False
+    ) -> AnyArray:
+        """A column of finite numbers, with nonnegative weights; NaN for missing cells if allowed."""
+        remedy = _REMEDIES.get(what, "")
+        if not (self.textual or is_number(cells.type)):
+            raise self.refuse(f"column {name!r} ({what}) contains {cells.type}, not numbers.{remedy}", column=name)
+        found = _parsed(cells) if self.textual else _as_floats(cells)
+        with np.errstate(over="ignore"):
+            out = found.astype(dtype, copy=False)
+        bad = np.isinf(out) if may_be_empty else ~np.isfinite(out)
+        if what == "weight":
+            bad |= out < 0
+        if bad.any():
+            k = int(np.argmax(bad))
+            cell = cells[k].as_py()
+            shown = "has an empty cell" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
+            sign = ", not negative" * (what == "weight")
+            message = f"column {name!r} ({what}) {shown}: it must contain finite numbers ({out.dtype}){sign}.{remedy}"
+            raise self.refuse_row(row + k, message, column=name)
+        return out
+
+    def _ids(self, cells: Any, row: int, name: str, may_be_empty: bool) -> AnyArray:
+        """A column of ids as whole numbers or texts."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        try:
+            if pa.types.is_floating(cells.type):  # pandas' representation of integers with a missing one
+                whole = cells.cast(pa.int64())
+                pc.add(pc.abs(whole), 1).cast(cells.type)  # refuses those that may have been rounded
+                cells = whole
+            if _holds_integers(cells.type) and not cells.null_count:
+                integers: AnyArray = cells.cast(pa.int64()).to_numpy()
+                return integers
+            texts = pc.fill_null(cells.cast(pa.string()), "")
+        except pa.ArrowException as error:
+            message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
+            raise self.refuse(message, column=name) from None
+        empty = pc.index(texts, "").as_py()
+        if empty >= 0 and not may_be_empty:
+            raise self.refuse_row(row + empty, f"column {name!r} is empty: every row needs an id.", column=name)
+        coded = texts.dictionary_encode()
+        different = coded.dictionary.to_pylist()
+        ids = ids_of(different) if self.textual else objects(different)
+        return np.asarray(ids[coded.indices.to_numpy()])
+
+    def _without(self, cells: Any, missing: Sequence[str]) -> Any:
+        """Text cells with nulls in place of words that mean missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.textual:
+            return cells
+        words = pa.array({"", *(word.lower() for word in missing or MISSING)})
+        return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
 
     def _batches(self, names: Sequence[str], groups: range | None = None) -> Iterator[tuple[int, Any]]:
         """Batches of some columns, with those of lists expanded, and the number of their first row."""
-        names = names or self.columns[:1]  # one column, to count the rows
-        stored = dict.fromkeys(filter(None, (self._places[name][0] for name in names)))
-        stored = stored or dict.fromkeys(self._data.schema.names[:1])
-        step = max(_BATCH_CELLS // len(names), 1)
+        names = [*names] or self.columns[:1]  # one column, to count the rows
+        origins = [*dict.fromkeys(self._origins[name] for name in names)]
         first = row = 0 if groups is None else sum(self.group_sizes[: groups.start])
-        for batch in self._stored([*stored], step, groups):
-            yield row, self._flat(batch, names, row)
+        for batch in self._stored_batches(origins, max(_BATCH_CELLS // len(names), 1), groups):
+            yield row, self._expanded(batch, row).select(names)
             row += batch.num_rows
         if row == first:
             raise self.refuse("the table has no rows.")
+
+    def _stored_batches(self, names: list[str], rows: int = _BATCH_CELLS, groups: range | None = None) -> Iterator[Any]:
+        """Batches of some stored columns and keys."""
+        import pyarrow as pa
+
+        stored = [name for name in names if name not in self.keys] or self._data.schema.names[:1]
+        with self._understood():
+            for batch in self._data.batches(stored, rows, groups):
+                if not self.textual:
+                    batch.validate(full=True)  # offsets and codes of a file may be out of range
+                for key, value in self.keys.items():
+                    batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
+                yield batch.select(names)
+
+    def _expanded(self, batch: Any, row: int) -> Any:
+        """A batch with a column for each position in lists."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        columns = {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            size = self._sizes.get(name)
+            if size is None:
+                columns[name] = column
+                continue
+            other = pc.not_equal(pc.fill_null(pc.list_value_length(column), -1), size)
+            k = pc.index(other, True).as_py()
+            if k >= 0:
+                message = f"column {name!r} needs a list of {size} numbers, as in other rows."
+                raise self.refuse_row(row + k, message, column=name)
+            columns |= {each: pc.list_element(column, k) for k, each in enumerate(_names_of_list(name, size))}
+        return pa.RecordBatch.from_pydict(columns)
 
     def _list_size(self, field: Any) -> int | None:
         """Number of columns that represent a column of lists of numbers; None for other columns."""
@@ -258,36 +339,6 @@ class Table(Reader):
         first = islice(self._data.batches([field.name], 1024, None), 1)
         sizes = (size for batch in first for size in pc.list_value_length(batch.column(0)).to_pylist())
         return next(filter(None, sizes), None)
-
-    def _flat(self, batch: Any, names: Sequence[str], row: int) -> Any:
-        """The requested columns, with those of lists expanded."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        for stored in filter(self._sizes.get, batch.schema.names):
-            size = self._sizes[stored]
-            lengths = pc.fill_null(pc.list_value_length(batch.column(stored)), -1)
-            k = pc.index(pc.equal(lengths, size), False).as_py()
-            if k >= 0:
-                message = f"column {stored!r} needs a list of {size} numbers, as in other rows."
-                raise self.refuse_row(row + k, message, column=stored)
-        columns = []
-        for name in names:
-            stored, place = self._places[name]
-            if stored is None:
-                columns.append(pa.repeat(place, batch.num_rows))
-                continue
-            column = batch.column(stored)
-            columns.append(column if place is None else pc.list_element(column, place))
-        return pa.RecordBatch.from_arrays(columns, names=[*names])
-
-    def _key(self, value: str) -> Any:
-        """Value of a partition's key: a whole number if written as one, else text."""
-        import pyarrow as pa
-
-        if is_whole(value) and not self.textual:
-            return pa.scalar(int(value))
-        return pa.scalar(None if value == _NO_KEY else value, pa.string())
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
@@ -303,11 +354,28 @@ class Table(Reader):
             raise self.refuse(f"this is not {self._kind}, or it is damaged ({line}).") from None
 
 
-def partition_keys(path: str) -> dict[str, str]:
-    """Columns in the names of a file's folders, ``column=value``, as Hive and Spark write partitions."""
-    folders = reversed(os.path.dirname(path).split(os.sep))
-    keys = [folder.partition("=") for folder in takewhile(lambda folder: "=" in folder[1:], folders)]
-    return {unquote(key): unquote(value) for key, _, value in reversed(keys)}
+def _names_of_list(name: str, size: int) -> list[str]:
+    """Columns that represent a column of lists."""
+    return [f"{name}[{k}]" for k in range(size)]
+
+
+def _keys(path: str, textual: bool) -> dict[str, Any]:
+    """Columns in the names of a file's folders, ``column=value``, as Hive and Spark write partitions.
+
+    A value is a whole number if it is written as one, unless all cells are texts.
+    """
+    import pyarrow as pa
+
+    keys: dict[str, Any] = {}
+    if not os.path.isfile(path):
+        return keys
+    for folder in reversed(os.path.dirname(os.path.abspath(path)).split(os.sep)):
+        key, _, value = map(unquote, folder.partition("="))
+        if not key or "=" not in folder:
+            break
+        text = pa.scalar(None if value == _NO_KEY else value, pa.string())
+        keys = {key: pa.scalar(int(value)) if is_whole(value) and not textual else text} | keys
+    return keys
 
 
 def is_number(kind: Any) -> bool:
@@ -325,98 +393,17 @@ def _holds_integers(kind: Any) -> bool:
     return bool((pa.types.is_integer(kind) and not pa.types.is_uint64(kind)) or pa.types.is_floating(kind))
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Columns of some rows, the first of which is row ``start`` of the table."""
+def _as_floats(cells: Any) -> AnyArray:
+    """Numbers of a column: NaN for missing ones, infinity for whole numbers that are not exact."""
+    import pyarrow as pa
 
-    table: Table
-    batch: Any
-    start: int
-
-    def features(self, names: tuple[str, ...], dtype: np.dtype[Any]) -> AnyArray:
-        import pyarrow as pa
-
-        if not names:
-            return np.empty((self.batch.num_rows, 0), dtype)
-        # pyarrow converts columns to rows several times faster than numpy
-        columns = [pa.array(self._cells(name, "feature", dtype)) for name in names]
-        rows: AnyArray = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
-        if not np.isfinite(rows).all():
-            for name in names:
-                self.numbers(name, "feature", dtype=dtype)  # raises an error about the first bad cell
-        return rows
-
-    def numbers(
-        self, name: str, what: str, may_be_empty: Sequence[str] = (), dtype: DTypeLike = np.float64
-    ) -> AnyArray:
-        """A column of finite numbers, with nonnegative weights; NaN for a missing label if allowed."""
-        out = self._cells(name, what, dtype)
-        bad = np.isinf(out) if what in may_be_empty else ~np.isfinite(out)
-        if what == "weight":
-            bad |= out < 0
-        if bad.any():
-            k = int(np.argmax(bad))
-            cell = self.batch.column(name)[k].as_py()
-            shown = "has an empty cell" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
-            sign = ", not negative" * (what == "weight")
-            wanted = f"it must contain finite numbers ({out.dtype}){sign}.{_REMEDIES.get(what, '')}"
-            message = f"column {name!r} ({what}) {shown}: {wanted}"
-            raise self.table.refuse_row(self.start + k, message, column=name)
-        return out
-
-    def _cells(self, name: str, what: str, dtype: DTypeLike) -> AnyArray:
-        """A column of numbers: NaN for missing cells, infinity for cells that are not numbers of this type."""
-        import pyarrow as pa
-
-        column = self.batch.column(name)
-        kind = column.type
-        if self.table.textual:
-            found = _parsed(column)
-        elif not is_number(kind):
-            message = f"column {name!r} ({what}) contains {kind}, not numbers.{_REMEDIES.get(what, '')}"
-            raise self.table.refuse(message, column=name)
-        else:
-            if pa.types.is_decimal(kind):
-                column = column.cast(pa.string())  # rounds once; the direct cast rounds twice
-            if not pa.types.is_floating(kind):
-                column = column.cast(pa.float64(), safe=False)
-            found = column.to_numpy(zero_copy_only=False)
-            if pa.types.is_integer(kind):
-                found = np.where(np.abs(found) >= _EXACT, np.inf, found)
-        with np.errstate(over="ignore"):
-            return found.astype(dtype, copy=False)
-
-    def ids(self, name: str, what: str, may_be_empty: Sequence[str]) -> AnyArray:
-        """Ids as whole numbers or texts."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column = self.batch.column(name)
-        try:
-            if pa.types.is_floating(column.type):  # pandas' representation of integers with a missing one
-                column = column.cast(pa.int64())
-                pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may have been rounded
-            if _holds_integers(column.type) and not column.null_count:
-                whole: AnyArray = column.cast(pa.int64()).to_numpy()
-                return whole
-            coded = pc.fill_null(column.cast(pa.string()), "").dictionary_encode()
-        except pa.ArrowException as error:
-            message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
-            raise self.table.refuse(message, column=name) from None
-        different = coded.dictionary.to_pylist()
-        codes = coded.indices.to_numpy()
-        if "" in different and what not in may_be_empty:
-            k = self.start + int(np.argmax(codes == different.index("")))
-            raise self.table.refuse_row(k, f"column {name!r} is empty: every row needs an id.", column=name)
-        found = ids_of(different) if self.table.textual else objects(different)
-        return np.asarray(found[codes])
-
-
-_REMEDIES = {
-    "event": " Write 1 if the event was observed, and 0 if it was censored.",
-    "feature": " Fill it or leave the column out (ignore). A TableEncoder makes features of other cells.",
-    "label": " Higher labels are better: write 1 for yes and 0 for no, or 0, 1, 2, ... for grades.",
-}
+    kind = cells.type
+    if pa.types.is_decimal(kind):
+        cells = cells.cast(pa.string())  # rounds once; the direct cast rounds twice
+    if not pa.types.is_floating(kind):
+        cells = cells.cast(pa.float64(), safe=False)
+    found: AnyArray = cells.to_numpy(zero_copy_only=False)
+    return np.where(np.abs(found) >= _EXACT, np.inf, found) if pa.types.is_integer(kind) else found
 
 
 def _parsed(cells: Any) -> Array:

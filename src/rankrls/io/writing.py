@@ -7,7 +7,6 @@ import gzip
 import io
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -26,6 +25,7 @@ from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
 from rankrls._typing import AnyArray, Array
 from rankrls.io._text import BLANKS
+from rankrls.io.columns import check_names
 from rankrls.io.files import atomic_write
 from rankrls.io.formats import ENDINGS, FORMATS, TABLES, format_of
 from rankrls.io.rows import Rows
@@ -272,13 +272,6 @@ def write_stored(path: str | os.PathLike[str], rows: Iterable[Any], format: str)
     path = os.fspath(path)
     with atomic_write(path) as file, _packed(file, path) as sink:
         FORMATS[format].write(sink, path, rows)
-
-
-def check_names(names: Sequence[str]) -> None:
-    """Refuse repeated names of columns."""
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise InputError(f"two columns are called {twice!r}; names must differ.", column=twice)
 
 
 def _packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
