@@ -36,7 +36,7 @@ def check(found, scores, qid=QID, tolerance=1e-10):
         assert (np.diff(np.abs(pair.contributions)) <= 0).all()
     for a in (0, 12):
         above = scores[a] - scores[np.asarray(qid) == qid[a]].mean()
-        assert found.item(a).difference == pytest.approx(above, abs=tolerance * size)
+        assert found.pair(a).difference == pytest.approx(above, abs=tolerance * size)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_tables():
     rows = pair.rows(2)
     assert rows[-1][0] == "2 others"
     assert json.loads(json.dumps(pair.as_dict()))["query"] == "u"
-    assert json.loads(json.dumps(explain(model, X, qid=np.repeat([7, 3], 20)).item(3).as_dict()))["query"] == 7
+    assert json.loads(json.dumps(explain(model, X, qid=np.repeat([7, 3], 20)).pair(3).as_dict()))["query"] == 7
     assert sum(row[1] for row in rows) == pytest.approx(pair.difference)
     lines = pair.table(2).splitlines()
     word = "above" if pair.difference > 0 else "below"
@@ -144,7 +144,10 @@ def test_tables():
     assert lines[1].split() == ["contribution", "row", "3", "row", "2", "weight"]
     assert lines[2].startswith(pair.feature_names[0])
     assert len(lines) == 5
-    assert "the mean" in str(found.item(3))
+    assert "row 3 ranks" in str(found.pair(3))
+    assert "the mean" in str(found.pair(3))
+    assert "pear ranks" in found.pair(3, names=["pear"]).title
+    assert {"pear", "plum"} <= {*found.pair(3, 2, names=["pear", "plum"]).table().split()}
     same = np.vstack((X[0], X[0]))
     assert "have the same score" in str(explain(model, same, qid=["q", "q"]).pair(0, 1))
     assert explain(model, same, qid=["q", "q"]).pair(0, 1).rows() == []

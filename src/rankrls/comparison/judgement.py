@@ -10,11 +10,10 @@ import numpy as np
 
 from rankrls._checks import refuse_where
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
 from rankrls._typing import AnyArray, Array
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import PairTable, Rows
-from rankrls.metrics import Measure, preference_accuracy, resolve_measure
+from rankrls.metrics import Measure, evaluate, preference_accuracy
 from rankrls.metrics._values import mean_and_error
 
 _DRAWS = 2000
@@ -76,17 +75,21 @@ def judge(
     """Evaluate scores of the rows of a table using its labels; rows with a missing label (NaN) are left out."""
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
-    y = table.y[rows]
-    scores = scores[rows]
-    weights = None if weights is None else weights[rows]
-    layout = query_layout(None if table.qid is None else table.qid[rows], len(rows))
-    docno = None if table.docids is None else table.docids[rows]
-    out = {}
-    for name in names:
-        measure = resolve_measure(name, convention)
-        values = measure.per_query(y, scores[:, None], layout, weights, docno)
-        out[str(name)] = judgement_of(values[:, 0])
-    return out
+
+    def known(column: AnyArray | None) -> AnyArray | None:
+        return None if column is None else column[rows]
+
+    values = evaluate(
+        known(table.y),
+        scores[rows],
+        qid=known(table.qid),
+        measures=names,
+        convention=convention,
+        sample_weight=known(weights),
+        docno=known(table.docids),
+        per_query=True,
+    )
+    return {name: judgement_of(of_queries) for name, of_queries in values.items()}
 
 
 def judgement_of(per_query: Array) -> Judgement:
@@ -107,12 +110,13 @@ def judge_pairs(pairs: PairTable, scores: Array, qid: AnyArray | None = None) ->
     InputError
         If no preference counts, or if one is between items of two queries.
     """
-    given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight, "per_pair": True}
     problem = "Preference {} is between items of different queries, whose scores cannot be compared."
     try:
         if qid is not None:
             refuse_where(qid[pairs.winners] != qid[pairs.losers], "qid", problem.format)
-        values = preference_accuracy(scores, pairs.winners, pairs.losers, **given)
+        values = preference_accuracy(
+            scores, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, per_pair=True
+        )
     except InputError as error:
         raise error.replace(file=pairs.path) from None
     judged = ~np.isnan(values)

@@ -1,6 +1,6 @@
 """Inspection of a model: its ranking, explanations, uncertainty, and the soundness of its data."""
 
-from rankrls.inspection.explanation import Explanation, PairExplanation, explain, rank_items
+from rankrls.inspection.explanation import Explanation, PairExplanation, explain
 from rankrls.inspection.leaderboards import Effects, Leaderboard, leaderboard
 from rankrls.inspection.suspicious import SuspiciousFeatures, suspicious_features
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
@@ -20,7 +20,6 @@ __all__ = [
     "leaderboard",
     "pair_posterior",
     "posterior",
-    "rank_items",
     "rank_positions",
     "rank_scores",
     "selected_features",

@@ -1,4 +1,4 @@
-"""Explanations: the top items of a model, contributions of features to an item's score and to score differences."""
+"""Explanations: contributions of features to an item's score and to score differences."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, head_rows, table_text
 from rankrls._typing import Array
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
-from rankrls.models._pipelines import fitted_ranker, item_scores, linear_weights, names_of_features
+from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
 from rankrls.models.intake import check_matrix, check_qid_given
-from rankrls.ranking import Ranking, rank_scores
 
 
 def explain(
@@ -129,13 +128,18 @@ class Explanation(Shown):
         """Sums of the contributions, shape (m,)."""
         return np.asarray(self.contributions.sum(axis=1)).ravel()
 
-    def pair(self, a: int, b: int) -> PairExplanation:
-        """Explain why row ``a`` is ranked above or below row ``b``.
+    def pair(self, a: int, b: int | None = None, *, names: Sequence[str] = ()) -> PairExplanation:
+        """Explain why row ``a`` is ranked above or below row ``b``, or the mean of its query.
 
         Parameters
         ----------
-        a, b : int
-            Row numbers; of the same query if the model compares only within queries.
+        a : int
+            Row number.
+        b : int, optional
+            Row number, of the same query if the model compares only within queries. By default the mean item of the
+            query of ``a``.
+        names : sequence of str, optional
+            Names of the items in tables; by default their row numbers.
 
         Returns
         -------
@@ -143,31 +147,36 @@ class Explanation(Shown):
 
         Notes
         -----
-        O(n). Adding a constant to a feature within a query has no effect, so no baseline is needed.
+        O(n), or O(rows of the query x n) for the mean. Adding a constant to a feature within a query has no effect, so
+        no baseline is needed.
         """
         first = self._values(a)
-        second = self._values(b)
-        one = self._query(a)
-        other = self._query(b)
-        if one != other and self.by_query:
-            problem = f"Row {a} belongs to query {one}, row {b} to query {other}"
-            raise InputError(f"{problem}, whose scores this model cannot compare.", parameter="b", row=b)
-        return self._difference(int(a), int(b), one if one == other else None, first, second)
-
-    def item(self, a: int) -> PairExplanation:
-        """Explain why row ``a`` is above or below the mean of its query. O(rows of the query x n)."""
-        first = self._values(a)
-        rows = self.layout.rows(self.layout.codes[a])
-        mean = np.ravel(self.values[rows].mean(axis=0, dtype=np.float64))
-        return self._difference(int(a), None, self._query(a), first, mean)
-
-    def _difference(self, a: int, b: int | None, query: Any, first: Array, second: Array) -> PairExplanation:
+        query = self._query(a)
+        default = [f"row {a}", "the mean" if b is None else f"row {b}"]
+        if b is None:
+            rows = self.layout.rows(self.layout.codes[a])
+            second = np.ravel(self.values[rows].mean(axis=0, dtype=np.float64))
+        else:
+            second = self._values(b)
+            other = self._query(b)
+            if other != query and self.by_query:
+                problem = f"Row {a} belongs to query {query}, row {b} to query {other}"
+                raise InputError(f"{problem}, whose scores this model cannot compare.", parameter="b", row=b)
+            query = query if other == query else None
         # Differences before products: a shared offset cancels before it is rounded.
         parts = self.weights * (first - second)
         order = np.argsort(-np.abs(parts), kind="stable")
-        names = tuple(self.feature_names[j] for j in order)
-        values = np.column_stack((first, second))
-        return PairExplanation(a, b, query, names, parts[order], values[order], self.weights[order], self.units)
+        return PairExplanation(
+            a=int(a),
+            b=None if b is None else int(b),
+            names=(*names, *default[len(names) :]),
+            query=query,
+            feature_names=tuple(self.feature_names[j] for j in order),
+            contributions=parts[order],
+            values=np.column_stack((first, second))[order],
+            weights=self.weights[order],
+            units=self.units,
+        )
 
     def __str__(self) -> str:
         means = np.ravel(abs(self.contributions).mean(axis=0))
@@ -195,6 +204,8 @@ class PairExplanation(Shown):
         Row number.
     b : int or None
         Row number; None for the mean item of the query.
+    names : tuple of two str
+        Names of both items in tables.
     query : object
         Their query; None for a model without queries, or rows of different queries.
     feature_names : tuple of str
@@ -210,6 +221,7 @@ class PairExplanation(Shown):
 
     a: int
     b: int | None
+    names: Sequence[str]
     query: Any
     feature_names: tuple[str, ...]
     contributions: Array
@@ -240,72 +252,26 @@ class PairExplanation(Shown):
         """Plain values for JSON, with the ``top`` largest contributions."""
         keys = ("feature", "contribution", "a", "b", "weight")
         parts = [dict(zip(keys, row, strict=True)) for row in self.rows(top)]
-        known = {name: getattr(self, name) for name in ("a", "b", "query", "difference", "units")}
-        return {**known, "contributions": parts}
+        about = {"a": self.a, "b": self.b, "query": self.query, "difference": self.difference, "units": self.units}
+        return {**about, "contributions": parts}
 
-    def table(self, top: int | None = 10, a: str | None = None, b: str | None = None) -> str:
-        """The ``top`` largest contributions as text; None for all. ``a`` and ``b`` are as for :meth:`title`."""
-        title = self.title(a, b) + ("" if self.units == "as given" else f" (features {self.units})")
-        columns = ["", "contribution", *self._names(a, b), "weight"]
+    def table(self, top: int | None = 10) -> str:
+        """The ``top`` largest contributions as text; None for all."""
         cells = []
         for name, contribution, *others in self.rows(top):
             cells.append([name, f"{contribution:+.4g}", *("" if np.isnan(x) else f"{x:.4g}" for x in others)])
-        return f"{title}\n{table_text(columns, cells)}"
+        units = "" if self.units == "as given" else f" (features {self.units})"
+        return f"{self.title}{units}\n{table_text(['', 'contribution', *self.names, 'weight'], cells)}"
 
-    def title(self, a: str | None = None, b: str | None = None) -> str:
-        """The result as a sentence; ``a`` and ``b`` are names of the items, by default their rows."""
-        one, other = self._names(a, b)
+    @property
+    def title(self) -> str:
+        """The result as a sentence."""
+        one, other = self.names
         where = "" if self.query is None else f" in query {self.query!s}"
         gap = self.difference
         if gap == 0.0:
             return f"{one} and {other}{where} have the same score"
         return f"{one} ranks {'above' if gap > 0 else 'below'} {other}{where} by {abs(gap):.4g}"
 
-    def _names(self, a: str | None, b: str | None) -> tuple[str, str]:
-        return a or f"row {self.a}", b or ("the mean" if self.b is None else f"row {self.b}")
-
     def __str__(self) -> str:
         return self.table()
-
-
-def rank_items(
-    model: Any, X: Any, *, qid: Any = None, k: int | None = None, docno: Any = None, target: int | None = None
-) -> Ranking:
-    """Rank items by a model within each query, and return the best k.
-
-    Parameters
-    ----------
-    model : fitted estimator of rankrls, or a Pipeline that ends in one
-        ``qid`` is passed to scalers of ``rankrls.preprocessing`` that work within queries.
-    X : as for ``predict``
-    qid : array-like of shape (m,), optional
-        One query id per row. None ranks all items together, which is an error if the model was fitted with qid.
-    k : int, optional
-        Maximum number of items per query; all by default.
-    docno : array-like of shape (m,), optional
-        Document ids, which order equal scores as in trec_eval: the greater id first. Without them, equal scores remain
-        in row order.
-    target : int, optional
-        Number of the target, for a model with several.
-
-    Returns
-    -------
-    Ranking
-        Row numbers in descending order of score, with positions and scores.
-
-    See Also
-    --------
-    rankrls.RankRLS.rank : Position of each row, in row order.
-    rank_scores : The same for scores from any source.
-
-    Examples
-    --------
-    >>> from rankrls import RankRLS
-    >>> from rankrls.inspection import rank_items
-    >>> X, qid = [[1.0], [3.0], [2.0], [5.0], [4.0]], ["a", "a", "a", "b", "b"]
-    >>> model = RankRLS().fit(X, [0, 2, 1, 1, 0], qid=qid)
-    >>> best = rank_items(model, X, qid=qid, k=1)
-    >>> best.rows.tolist(), best.qid.tolist()
-    ([1, 3], ['a', 'b'])
-    """
-    return rank_scores(item_scores(model, X, qid, "rank_items", target), qid=qid, k=k, docno=docno)

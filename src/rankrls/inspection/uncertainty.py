@@ -208,23 +208,17 @@ class Posterior(Shown):
         """Means of score differences, and their variances in units of the noise variance."""
         solver = self._solver
         if isinstance(solver, BasisSolver):
-
-            def of_items(X: Any) -> Any:
-                return solver.basis.features(X)[:]
-
-            return feature_differences(solver.smoother, self.alpha, of_items(A) - of_items(B))
+            features = solver.basis.features
+            return feature_differences(solver.smoother, self.alpha, features(A)[:] - features(B)[:])
         if not isinstance(solver, KernelSolver) or solver.kernel.is_linear:
-            D = A.astype(np.float64) - B  # a shared offset cancels before it is squared
+            A = A.astype(np.float64) - B  # a shared offset cancels before it is squared
+            B = 0.0 * A
         if not isinstance(solver, KernelSolver):
-            return feature_differences(solver.smoother, self.alpha, D.toarray() if sparse.issparse(D) else D)
+            return feature_differences(solver.smoother, self.alpha, A.toarray() if sparse.issparse(A) else A)
         kernel = solver.kernel
         seen = solver.shifted_items if isinstance(solver, ItemSolver) else solver.X
-        if kernel.is_linear:
-            across = kernel(D, seen)
-            own = np.ravel((D * D).sum(axis=1))
-        else:
-            across = kernel(A, seen) - kernel(B, seen)
-            own = np.diagonal(kernel(A, A) + kernel(B, B) - 2.0 * kernel(A, B))
+        across = kernel(A, seen) - kernel(B, seen)
+        own = np.diagonal(kernel(A, A) + kernel(B, B) - 2.0 * kernel(A, B))
         return kernel_differences(solver.smoother, self.alpha, across, own)
 
     def probability(self, X_a: Any, X_b: Any) -> Array:

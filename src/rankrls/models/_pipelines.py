@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, format_setting
 from rankrls._shown import Shown, records, table_text
-from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Values, VectorLike
+from rankrls._typing import AnyArray, Array, Index, ItemsLike, Values, VectorLike
 from rankrls.learners.greedy import ForwardPath
 from rankrls.metrics import resolve_measure
-from rankrls.metrics._scorer import predict_by_query, unwrapped
-from rankrls.models.intake import check_qid_given
+from rankrls.metrics._scorer import unwrapped
 from rankrls.models.ranker import Chooses, FitsPreferences, Ranker
 from rankrls.models.ranking_pursuit import RankingPursuitCV
 from rankrls.preprocessing import TableEncoder
@@ -32,16 +31,6 @@ def fitted_ranker(model: Any) -> Ranker:
         raise InputError(f"{problem}; got {type(final).__name__}.", parameter="model")
     check_is_fitted(final)
     return final
-
-
-def item_scores(model: Any, X: ItemsLike, qid: IdsLike | None, what: str, target: int | None = None) -> Array:
-    """One score per row, (m,); refused for a model fitted with qid if qid is missing."""
-    final = fitted_ranker(model)
-    check_qid_given(final.fitted_with_qid_, qid, what)
-    scores = np.asarray(predict_by_query(model, X, qid), dtype=np.float64)
-    if scores.ndim == 1:
-        return scores
-    return scores[:, check_target(target, scores.shape[1])]
 
 
 def check_target(target: int | None, targets: int) -> int:

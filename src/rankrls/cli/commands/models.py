@@ -33,11 +33,11 @@ def explain(options: Options, report: Report) -> Result:
     items = [item for item in (options.first, options.second) if item is not None]
     rows = [row_of(item, table, options.query) for item in items]
     explained = inspection.explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
-    pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
-    called = [] if table.docids is None else [options.first, options.second]
+    called = [] if table.docids is None else items
+    pair = explained.pair(*rows, names=called)
     top = options.top or None
     found = {"command": "explain", "items": called or None, **pair.as_dict(top=top)}
-    return Result(found, text=[f"{pair.table(top, *called)}\n"])
+    return Result(found, text=[f"{pair.table(top)}\n"])
 
 
 def export(options: Options, report: Report) -> Result:
