@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Array, Mask
+from rankrls._typing import AnyArray, Array
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._text import LARGEST_SINGLE, Source, Text, ids_of, is_utf8, joined_ids, quoted
 from rankrls.io.columns import ColumnRoles, Reader
@@ -132,9 +132,12 @@ class LetorText(Reader):
         """Sparse rows in parts of about a megabyte of text; memory is a few parts."""
         return (self._rows([block], replace(schema, dense=False)) for block in self._blocks(schema))
 
-    def stored(self, kept: Mask) -> Iterator[bytes]:
-        """The selected lines among those that are rows, each with a line end."""
-        return self._text.selected(kept)
+    def unchanged(self) -> Any:
+        """The lines that are rows, each with its end, as the column "line"."""
+        import pyarrow as pa
+
+        rows = (line + b"\n" for line in self._text.lines() if (bare := line.strip()) and not bare.startswith(b"#"))
+        return pa.table({"line": pa.array(rows, pa.large_binary())})
 
     def _blocks(self, schema: Schema) -> Iterator[_Block]:
         """Rows, block by block.

@@ -37,8 +37,6 @@ class Stored(ABC):
     schema : pyarrow Schema
     textual : bool
         Whether all cells are texts.
-    has_row_per_line : bool
-        Whether each line is a row.
     text : Text or None
         Text that the table is read from.
     lines : Lines or None
@@ -50,7 +48,6 @@ class Stored(ABC):
     kind: str
     schema: Any
     textual = False
-    has_row_per_line = False
     text: Text | None = None
     lines: Lines | None = None
     group_sizes: Sequence[int] = ()
@@ -101,7 +98,6 @@ class JsonLines(Frame):
     """Text with a JSON object in each line. All lines are needed to know the columns and their types."""
 
     kind = "lines of JSON"
-    has_row_per_line = True
     text: Text
     lines: Lines
 
@@ -281,11 +277,10 @@ def write_lines(file: IO[bytes], path: str, lines: Iterable[bytes]) -> None:
     file.writelines(lines)
 
 
-def write_json(file: IO[bytes], path: str, rows: Iterable[Any]) -> None:
-    """Write lines of text, or tables of pyarrow as lines of JSON."""
-    for part in rows:
-        lines = [part] if isinstance(part, bytes) else (f"{json.dumps(row)}\n".encode() for row in part.to_pylist())
-        file.writelines(lines)
+def write_json(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow as lines of JSON."""
+    for table in tables:
+        file.writelines(f"{json.dumps(row)}\n".encode() for row in table.to_pylist())
 
 
 def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:

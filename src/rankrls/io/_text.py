@@ -10,14 +10,13 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import compress
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Mask
+from rankrls._typing import AnyArray
 
 
 class ArrowStream(Protocol):
@@ -115,11 +114,6 @@ class Text:
     def lines(self) -> Iterator[bytes]:
         """Lines, without their ends."""
         return (line for block in self.blocks() for line in block.split(b"\n")[:-1])
-
-    def selected(self, kept: Mask) -> Iterator[bytes]:
-        """The selected lines among those that are neither blank nor comments, each with its end."""
-        rows = (line for line in self.lines() if (bare := line.strip()) and not bare.startswith(b"#"))
-        return (row + b"\n" for row in compress(rows, kept))
 
 
 SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."

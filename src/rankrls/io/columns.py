@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError, did_you_mean
-from rankrls._typing import Mask
 from rankrls.io._text import few
 from rankrls.io.rows import Lines, Rows, Schema
 
@@ -140,8 +139,8 @@ class Reader(ABC):
         raise self.refuse("cells that are not numbers need a table, but by its ending this file is LETOR text.")
 
     @abstractmethod
-    def stored(self, kept: Mask) -> Iterator[Any]:
-        """The selected rows, unchanged, for :attr:`Format.write`."""
+    def unchanged(self) -> Any:
+        """Read all rows with all columns as a table of pyarrow; a line of LETOR text is one cell."""
 
     def refuse(self, message: str, **facts: Any) -> InputError:
         """Error about the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
-from rankrls._typing import AnyArray, Mask
+from rankrls._typing import AnyArray
 from rankrls.io._text import joined_ids
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
 from rankrls.io.formats import format_of, is_data, open_rows
 from rankrls.io.reading import ReadOptions
 from rankrls.io.writing import write_stored
+
+_REMEDY = "Convert the files to one schema."
 
 
 @dataclass(frozen=True)
@@ -27,55 +30,40 @@ class Records:
 
     Attributes
     ----------
-    sizes : dict of str to int
-        Number of rows of each file, in row order.
+    rows : pyarrow Table
+        Rows in the form of :meth:`Reader.unchanged`.
     qid : list or None
         Query id of each row; None if the files have none.
     ending : str
         Ending of the names of such files.
-    text_keys : list of str
-        Keys in the names of the files' folders that are not whole numbers everywhere.
     sizes_ending : str or None
         Ending of the name of the file with query sizes, if there is one.
     """
 
-    sizes: dict[str, int]
+    rows: Any
     qid: list[Any] | None
     ending: str
-    text_keys: list[str]
     sizes_ending: str | None = None
 
     def write(self, target: Path, rows: Sequence[int]) -> None:
-        """Write some rows as one file of the same format, reading the files again in blocks.
+        """Write some rows, in their order, as one file of the same format.
 
         If query sizes are in a companion file of the rows, one is written too.
         """
-        kept = np.zeros(sum(self.sizes.values()), dtype=bool)
+        import pyarrow as pa
+
+        kept = np.zeros(len(self.rows), dtype=bool)
         kept[[*rows]] = True
-        write_stored(target, self._stored(kept), format_of(next(iter(self.sizes))))
+        found = self.rows.filter(pa.array(kept))
+        format = format_of(target)
+        write_stored(target, found["line"].to_pylist() if format == "letor" else [found], format)
         if self.sizes_ending is not None and self.qid is not None:
             with atomic_write(f"{target}{self.sizes_ending}", "w") as sizes:
                 sizes.writelines(f"{count}\n" for count in Counter(compress(self.qid, kept)).values())
 
-    def _stored(self, kept: Mask) -> Iterator[Any]:
-        """The selected rows of the files."""
-        first = 0
-        for path, size in self.sizes.items():
-            with open_rows(path, format_of(path)) as file:
-                for rows in file.stored(kept[first : first + size]):
-                    yield _with_texts(rows, self.text_keys) if self.text_keys else rows
-            first += size
-
-
-def _with_texts(table: Any, names: list[str]) -> Any:
-    """Table of pyarrow with some columns as text."""
-    for name in names:
-        table = table.set_column(table.column_names.index(name), name, table[name].cast("string"))
-    return table
-
 
 def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
-    """Query ids of the rows of a file, a folder or a pattern; ``note`` is called if another file contains them.
+    """Rows of a file, a folder or a pattern; ``note`` is called if another file contains their query ids.
 
     Raises
     ------
@@ -84,28 +72,30 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     OSError
         If a file cannot be read.
     """
+    import pyarrow as pa
+
     files = expanded_paths(path)
     format = format_of(files[0])
-    sizes = dict[str, int]()
+    tables = list[Any]()
     ids = list[AnyArray]()
-    columns = dict[str, Any]()
-    text_keys = list[str]()
     for name in files:
         with open_rows(name, format) as file:
             schema = file.schema(ColumnRoles(qid=options.qid, features=(), labels="ignored"))
-            rows = file.read(replace(schema, columns={k: v for k, v in schema.columns.items() if k == "qid"}))
-            columns = columns or {**file.types}
-            other = [column for column, kind in file.types.items() if columns.get(column) != kind]
-            text_keys += other
-            if [*file.types] != [*columns] or not {*other} <= {*file.keys}:
-                raise file.refuse(f"the columns differ from those of {files[0]}. Convert the files to one schema.")
-        sizes[name] = rows.n_rows
-        ids += [] if rows.qid is None else [rows.qid]
+            found = file.read(replace(schema, columns={k: v for k, v in schema.columns.items() if k == "qid"}))
+        ids += [] if found.qid is None else [found.qid]
+        with open_rows(name, format) as file:  # text is read once
+            tables.append(file.unchanged())
+        if tables[-1].column_names != tables[0].column_names:
+            raise InputError(f"the columns differ from those of {files[0]}. {_REMEDY}", file=name)
     qid = joined_ids(ids).tolist() if len(ids) == len(files) else None
     bare = files[0].removesuffix(".gz")
     ending = Path(bare).suffix if is_data(bare) else ".txt"
-    records = Records(sizes, qid, ending + files[0].removeprefix(bare), [*dict.fromkeys(text_keys)])
-    queries = sizes_beside(path, options.sizes, str(path), sum(sizes.values()), qid is not None, note)
+    try:
+        rows = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(f"the files have columns of different types ({error}). {_REMEDY}", file=str(path)) from None
+    records = Records(rows, qid, ending + files[0].removeprefix(bare))
+    queries = sizes_beside(path, options.sizes, str(path), len(rows), qid is not None, note)
     if queries is None:
         return records
     return replace(records, qid=group_to_qid(queries[0]).tolist(), sizes_ending=queries[1])

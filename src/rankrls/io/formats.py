@@ -39,7 +39,7 @@ class Format(NamedTuple):
     stored : type of Stored, or None
         Class that reads a table from a binary file; None for LETOR text.
     write : callable
-        Function that writes rows, in the form of :meth:`Reader.stored`, to a binary file, whose name is the second
+        Function that writes tables of pyarrow, or lines of LETOR text, to a binary file, whose name is the second
         argument.
     is_text : bool
         Whether files may be compressed by gzip.

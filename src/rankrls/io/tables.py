@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from rankrls._cells import MISSING, cell_number
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Array, Mask
+from rankrls._typing import AnyArray, Array
 from rankrls.io._stored import Stored
 from rankrls.io._text import ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io.columns import ColumnRoles, Reader, check_names, find_columns
@@ -150,19 +150,11 @@ class Table(Reader):
         columns = {name: X[name] if name in ids else self._without(X[name], missing) for name in held}
         return self._rows(schema, found | {"X": pa.table(columns)}, self.sha256)
 
-    def stored(self, kept: Mask) -> Iterator[Any]:
-        """The selected rows, as tables of pyarrow or lines."""
+    def unchanged(self) -> Any:
+        """All columns of all rows."""
         import pyarrow as pa
 
-        if self._data.has_row_per_line and self._data.text is not None and not self.keys:
-            self._source.seek(0)
-            yield from self._data.text.selected(kept)
-            return
-        first = 0
-        for batch in self._stored_batches([*self._data.schema.names, *self.keys]):
-            after = first + batch.num_rows
-            yield pa.Table.from_batches([batch.filter(pa.array(kept[first:after]))])
-            first = after
+        return pa.Table.from_batches(self._stored_batches([*self._data.schema.names, *self.keys]))
 
     def first_cells(self) -> Any:
         """First rows of all columns, as a batch of pyarrow."""

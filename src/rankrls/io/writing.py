@@ -268,7 +268,7 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
 
 
 def write_stored(path: str | os.PathLike[str], rows: Iterable[Any], format: str) -> None:
-    """Write rows, in the form of :meth:`Reader.stored`, in a format of ``FORMATS``."""
+    """Write tables of pyarrow, or lines of LETOR text, in a format of ``FORMATS``."""
     path = os.fspath(path)
     with atomic_write(path) as file, _packed(file, path) as sink:
         FORMATS[format].write(sink, path, rows)
