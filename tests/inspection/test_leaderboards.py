@@ -146,8 +146,8 @@ def test_ratings_on_the_scale_of_elo_and_effects_are_those_of_a_logistic_regress
     order = np.argsort(-wanted)
     assert found.item.tolist() == [f"i{j}" for j in order]
     np.testing.assert_allclose(found.rating, wanted[order], atol=1e-3)
-    np.testing.assert_allclose(found.effects.effect, unit * w[m:] / sizes, rtol=1e-5)
-    assert found.effects.name.tolist() == ["length", "lists"]
+    np.testing.assert_allclose(found.effects["effect"], unit * w[m:] / sizes, rtol=1e-5)
+    assert found.effects["control"].tolist() == ["length", "lists"]
     # one step of Newton's method without each group, from the solution of all
     share = 1 / (1 + np.exp(-D @ w))
     A = (D.T * (c * share * (1 - share))) @ D + alpha * np.eye(m + 2)
@@ -162,7 +162,7 @@ def test_ratings_on_the_scale_of_elo_and_effects_are_those_of_a_logistic_regress
     covariance = np.cov(moves.T, bias=True) * (G - 1) + alpha * np.linalg.inv(A @ A)
     quantile = t.ppf(0.975, G - 1)
     error = quantile * np.sqrt(np.diag(covariance)[m:])
-    np.testing.assert_allclose(found.effects.high - found.effects.effect, unit * error / sizes, rtol=1e-4)
+    np.testing.assert_allclose(found.effects["high"] - found.effects["effect"], unit * error / sizes, rtol=1e-4)
     R = np.eye(m + 2)[:m] - np.eye(m + 2)[3]
     half = unit * quantile * np.sqrt(np.einsum("ij,jk,ik->i", R, covariance, R))
     np.testing.assert_allclose((found.rating - found.low)[found.item != "i3"], half[order][order != 3], rtol=1e-4)
@@ -185,7 +185,7 @@ def test_the_penalized_likelihood_of_elo_ratings_is_stationary():
         found = leaderboard(i, j, strength=s, **how)
         sizes = np.sqrt((C**2).mean(axis=0))
         D = np.hstack([np.eye(m)[i] - np.eye(m)[j], C / sizes])
-        w = np.concatenate(((found.rating - 1000)[np.argsort(found.item)], found.effects.effect * sizes)) / unit
+        w = np.concatenate(((found.rating - 1000)[np.argsort(found.item)], found.effects["effect"] * sizes)) / unit
         gradient = D.T @ (expit(D @ w) - (1 + s) / 2) + alpha * w
         np.testing.assert_allclose(gradient, 0.0, atol=1e-7)
 
@@ -202,7 +202,7 @@ def test_weights_of_votes_with_controls_count_copies():
     copies = leaderboard(winners[copied], losers[copied], **how)
     np.testing.assert_allclose(weighted.rating, copies.rating, rtol=1e-10)
     np.testing.assert_allclose(weighted.high, copies.high, rtol=1e-10)
-    np.testing.assert_allclose(weighted.effects.low, copies.effects.low, rtol=1e-9)
+    np.testing.assert_allclose(weighted.effects["low"], copies.effects["low"], rtol=1e-9)
 
 
 def test_controls_remove_what_they_explain():
@@ -220,7 +220,7 @@ def test_controls_remove_what_they_explain():
         found = leaderboard(winners, losers, names=range(6), **how)
         of = 1000 + unit * (ability - ability.mean())[found.item]
         truth.append((found.low <= of) & (of <= found.high))
-        effect.append((found.effects.low <= unit * 0.8) & (unit * 0.8 <= found.effects.high))
+        effect.append((found.effects["low"] <= unit * 0.8) & (unit * 0.8 <= found.effects["high"]))
     assert 0.9 <= np.mean(truth) <= 0.99
     assert 0.85 <= np.mean(effect) <= 1.0
 
@@ -286,7 +286,7 @@ def test_refusals():
         leaderboard(*few, weight=[1, 1, 0], controls={"length": [0, 0, 1]})
     with pytest.raises(InputError, match="must have names"):
         leaderboard(*few, controls=np.ones((3, 1)))
-    for anchor in ("a", ("a",), ("a", "high"), ("d", 1000)):
+    for anchor in ("a", ("a",), ("a", "high"), ("a", np.nan), ("d", 1000)):
         with pytest.raises(InputError, match="one of the items and its rating"):
             leaderboard(*few, anchor=anchor)
 

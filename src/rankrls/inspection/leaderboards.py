@@ -34,37 +34,6 @@ _TILE = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effects(Shown):
-    """Effects of controls on votes, estimated by :func:`leaderboard`; prints as a table.
-
-    Attributes
-    ----------
-    name : ndarray of shape (k,)
-    effect : ndarray of shape (k,)
-        Change in the difference of two ratings per unit of the control.
-    low, high : ndarray of shape (k,)
-        Bounds of the confidence interval of the effect.
-    confidence : float
-    """
-
-    name: AnyArray
-    effect: Array
-    low: Array
-    high: Array
-    confidence: float
-
-    @property
-    def columns(self) -> dict[str, AnyArray]:
-        """The table by columns."""
-        return {"control": self.name, "effect": self.effect, "low": self.low, "high": self.high}
-
-    def __str__(self) -> str:
-        lines = zip(*(column.tolist() for column in self.columns.values()), strict=True)
-        rows = [[f"{name}", f"{effect:+.3g}", f"{low:+.3g} to {high:+.3g}"] for name, effect, low, high in lines]
-        return table_text(["control", "effect", f"{100 * self.confidence:g} % interval"], rows)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(Shown):
     """Items from best to worst, returned by :func:`leaderboard`; prints as a table.
 
@@ -82,8 +51,9 @@ class Leaderboard(Shown):
         Number of votes on the item, including ties.
     alpha, confidence : float
     scale : {"share", "elo"}
-    effects : Effects or None
-        Effects of the controls.
+    effects : dict of str to ndarray of shape (k,), or None
+        Effects of the controls, by columns: ``control``, ``effect`` (change in the difference of two ratings per unit
+        of the control), ``low`` and ``high``, the bounds of its confidence interval.
     """
 
     item: AnyArray
@@ -96,7 +66,7 @@ class Leaderboard(Shown):
     alpha: float
     confidence: float
     scale: str = "share"
-    effects: Effects | None = None
+    effects: dict[str, AnyArray] | None = None
 
     @property
     def columns(self) -> dict[str, AnyArray]:
@@ -123,7 +93,11 @@ class Leaderboard(Shown):
 
     def __str__(self) -> str:
         table = table_text(self.head, self.rows, left=2)
-        return table if self.effects is None else f"{table}\n\n{self.effects}"
+        if self.effects is None:
+            return table
+        lines = zip(*(column.tolist() for column in self.effects.values()), strict=True)
+        rows = [[f"{name}", f"{effect:+.3g}", f"{low:+.3g} to {high:+.3g}"] for name, effect, low, high in lines]
+        return f"{table}\n\n{table_text(['control', 'effect', self.head[3]], rows)}"
 
 
 def leaderboard(
@@ -282,7 +256,8 @@ def leaderboard(
     if controls is not None:
         effect = unit * weights[-len(sizes) :] / sizes
         error = unit * quantile * np.sqrt(np.diagonal(covariance)[-len(sizes) :]) / sizes
-        effects = Effects(np.array([*controls]), effect, effect - error, effect + error, float(confidence))
+        ends = {"low": effect - error, "high": effect + error}
+        effects = {"control": np.array([*controls]), "effect": effect, **ends}
     return Leaderboard(
         item=items[order],
         rating=rating,
@@ -324,9 +299,10 @@ def _checked_anchor(anchor: tuple[Any, float], items: AnyArray) -> tuple[int, fl
     try:
         name, level = anchor
         (place,) = np.flatnonzero(items == name).tolist()
+        number()("anchor", level)
         return place, float(level)
     except (TypeError, ValueError):
-        problem = f"anchor must be one of the items and its rating, a number; got {anchor!r}."
+        problem = f"anchor must be one of the items and its rating, a finite number; got {anchor!r}."
         raise InputError(problem, parameter="anchor") from None
 
 
@@ -411,8 +387,7 @@ def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> 
     r"""Residuals of each group in the model without it, ``u_g = D_g'C_g (s_g - p_g)`` in its items, (groups, items).
 
     With ``G = Z A^{-1} Z'`` for the group's items, their scores f and ``L_g = D_g'C_g D_g``, ``(I - L_g G) u_g =
-    D_g'C_g s_g - L_g f = r_g``; for more items than features ``u_g = r_g + L_g Z A^{-1} (I - Z'L_g Z A^{-1})^{-1} Z'
-    r_g``. Groups with equal numbers of items are solved together.
+    D_g'C_g s_g - L_g f = r_g``. Groups with equal numbers of items are solved together.
     """
     n = Z.shape[1]
     n_groups = len(graph.starts) - 1
@@ -430,19 +405,10 @@ def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> 
     out = np.empty(len(keys))
     for k in np.unique(counts).tolist():
         places = firsts[counts == k][:, None] + np.arange(k)
-        size = max(1, _BLOCK // (k * n))
-        for a in range(0, len(places), size):
-            some = places[a : a + size]
+        for some in np.array_split(places, 1 + places.size * n // _BLOCK):
             flat = some.ravel()
-            features = dense_rows(Z, items[flat]).reshape(len(some), k, -1)
-            inner = turned[items[some]]
-            if k <= n:
-                inner = inner @ features.transpose(0, 2, 1)
-            of_laplacian = (inside.matrix[flat][:, flat] @ inner.reshape(len(flat), -1)).reshape(inner.shape)
-            b = right[some][:, :, None]
-            if k <= n:
-                out[some] = np.linalg.solve(np.eye(k) - of_laplacian, b)[:, :, 0]
-            else:
-                outer = features.transpose(0, 2, 1)
-                out[some] = (b + of_laplacian @ np.linalg.solve(np.eye(n) - outer @ of_laplacian, outer @ b))[:, :, 0]
+            features = dense_rows(Z, items[flat]).reshape(len(some), k, n)
+            inner = turned[items[some]] @ features.transpose(0, 2, 1)
+            of_laplacian = (inside.matrix[flat][:, flat] @ inner.reshape(len(flat), k)).reshape(inner.shape)
+            out[some] = np.linalg.solve(np.eye(k) - of_laplacian, right[some][:, :, None])[:, :, 0]
     return sparse.csr_array((out, (owners, items)), shape=(n_groups, m))

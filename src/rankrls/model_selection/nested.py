@@ -196,16 +196,13 @@ def _folds(
     what = "queries" if by_query else "rows" if n == len(y) else "items"
     if k > n:
         raise InputError(f"cv must be at most {n}, the number of {what}; got {k}.", parameter="cv")
+    first = layout.order[layout.starts[:-1]]
+    draws = np.empty(n)
+    draws[layout.by_id] = rng.random(n)
     # every k successive units in the order of their labels go to different folds
-    first = np.unique(layout.codes, return_index=True)[1]
+    labels = [] if by_query else [y[first]] if event is None else [y[first], event[first]]
     fold = np.empty(n, dtype=np.intp)
-    if by_query:
-        order = layout.by_id
-        drawn = rng.permutation(n) % k
-    else:
-        order = np.lexsort((rng.random(n), y[first], np.zeros(n) if event is None else event[first]))
-        drawn = np.concatenate([rng.permutation(k) for _ in range(0, n, k)])[:n]
-    fold[order] = drawn
+    fold[np.lexsort([draws, *labels])] = np.concatenate([rng.permutation(k) for _ in range(0, n, k)])[:n]
     return fold[layout.codes], f"{k} folds of {n} {what}"
 
 

@@ -99,7 +99,7 @@ def leave_pair_out(
     event : array-like of shape (m,), optional
         1 if the event was observed, 0 if the item was censored; y then contains right-censored times. The model is
         fitted by ``fit_pairs`` to the comparable pairs of :func:`~rankrls.survival_pairs`, and the score is Harrell's
-        C-index of these pairs; higher scores mean longer times. For RankRLS without ``sample_weight``.
+        C-index of these pairs; higher scores mean longer times. For RankRLS without ``sample_weight`` and ``pairs``.
     pairs : array-like of shape (p, 2), optional
         Row numbers of the pairs to hold out. By default all pairs with different labels, whose differences are not
         returned.
@@ -183,17 +183,16 @@ def leave_pair_out(
         settings = [setting for setting, _ in spec.graphs]
         check_query_pairs(labelled, settings, constrained=spec.signed, parameter=parameter)
         chosen = None if pairs is None else _labelled_pairs(pairs, labelled)
-        concordance = partial(query_concordance, labelled)
+        concordance = partial(query_concordance, labelled, pairs=chosen)
     else:
-        data = preferred = _comparable_items(spec, X, y, event, qid, sample_weight)
-        chosen = None if pairs is None else _comparable_pairs(pairs, preferred)
+        data = preferred = _comparable_items(spec, X, y, event, qid, sample_weight=sample_weight, pairs=pairs)
         concordance = partial(preference_concordance, preferred)
     problem = next(spec.candidates(data)).problem(data)
     if problem.lost_feature is not None:
         warn_user(lost_feature_warning(data, problem.lost_feature))
     grid = problem.axis() if auto else grid
     try:
-        found = concordance(problem, grid, chosen, float(confidence))
+        found = concordance(problem=problem, alphas=grid, confidence=float(confidence))
     except InputError as refusal:
         raise refusal if event is None else refusal.replace(parameter="event") from None
     columns: list[Any] = [grid, found.score, found.error, *found.interval]
@@ -289,13 +288,14 @@ def _comparable_items(
     time: LabelsLike,
     event: VectorLike,
     qid: IdsLike | None,
-    sample_weight: VectorLike | None,
+    **others: object,
 ) -> PreferredItems:
-    """Comparable pairs of the items, for a model whose pairs can be held out."""
+    """Comparable pairs of the items, for a model whose pairs can be held out, without ``others``."""
     if spec.basis is not None or spec.signed:
         raise InputError("To hold out pairs of censored times, use RankRLS without positive.", parameter="estimator")
-    if sample_weight is not None:
-        raise InputError("event cannot be used with sample_weight. Leave one of them out.", parameter="event")
+    for name, value in others.items():
+        if value is not None:
+            raise InputError(f"event cannot be used with {name}. Leave one of them out.", parameter="event")
     with refusing("X"):
         check_consistent_length(X, time, event)
     winners, losers = survival_pairs(time, event, qid=qid)
@@ -315,18 +315,6 @@ def _labelled_pairs(pairs: object, data: LabelledItems) -> tuple[Index, Index]:
     _refuse_pairs(given, different, "they belong to different queries, whose scores cannot be compared")
     _refuse_pairs(given, y[:, 0] == y[:, 1], "their labels are equal, so neither order is correct")
     return out[:, 0], out[:, 1]
-
-
-def _comparable_pairs(pairs: object, data: PreferredItems) -> tuple[Index, Index]:
-    """Both items of each pair."""
-    given = _row_pairs(pairs, data.n_given)
-    table = data.preferences
-    smaller = given.min(axis=1)
-    larger = given.max(axis=1)
-    both = np.sort([table.winners, table.losers], axis=0)
-    known = np.isin(smaller * table.n_items + larger, both[0] * table.n_items + both[1])
-    _refuse_pairs(given, ~known, "they are not comparable, because it is not known which time is longer")
-    return given[:, 0], given[:, 1]
 
 
 def _row_pairs(pairs: object, m: int) -> Index:

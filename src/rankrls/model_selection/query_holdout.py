@@ -285,5 +285,8 @@ def query_parts(qid: Sequence[Hashable] | AnyArray, shares: Sequence[float], see
 def query_folds(qid: Sequence[Hashable] | AnyArray, k: int, seed: int) -> list[tuple[Index, Index, Index]]:
     """Training, validation and test rows of each of k folds: a k-th of the queries to test, the next to validate."""
     parts = query_parts(qid, [1.0] * k, seed)
-    rest = [[parts[j] for j in range(k) if j not in (i, (i + 1) % k)] for i in range(k)]
-    return [(np.sort(np.concatenate(rest[i])), parts[(i + 1) % k], parts[i]) for i in range(k)]
+    everything = np.arange(len(qid))
+    folds = []
+    for test, validation in zip(parts, [*parts[1:], parts[0]], strict=True):
+        folds.append((np.setdiff1d(everything, np.concatenate((validation, test))), validation, test))
+    return folds

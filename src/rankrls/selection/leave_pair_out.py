@@ -63,17 +63,14 @@ def query_concordance(
     i, j = pairs
     margins = held_out_margins(*held_out, i, j, balance)
     weight = None if data.weights is None else data.weights[i] * data.weights[j]
-    return _of_margins(margins, np.sign(y[i] - y[j]), i, j, data.n_rows, weight, confidence, margins)
+    order = np.sign(y[i] - y[j])
+    return _of_margins(margins, order, i, j, data.n_rows, weight, confidence)._replace(margins=margins)
 
 
 def preference_concordance(
-    items: Data,
-    problem: LeastSquaresProblem,
-    alphas: Array,
-    pairs: tuple[Index, Index] | None = None,
-    confidence: float = CONFIDENCE,
+    items: Data, problem: LeastSquaresProblem, alphas: Array, confidence: float = CONFIDENCE
 ) -> Concordance:
-    """Hold out pairs of items in turn: those of all preferences, or given pairs among these."""
+    """Hold out pairs of items in turn: those of all preferences."""
     check_positive(alphas)
     data = items.of_kind(PreferredItems)
     (solver,) = problem.solvers
@@ -81,32 +78,16 @@ def preference_concordance(
     rows = np.flatnonzero(table.strength)
     i = table.winners[rows]
     j = table.losers[rows]
-    order = np.sign(table.strength[rows])
-    weight: Array | None = table.weight[rows]
-    if pairs is not None:
-        known = table.winners * table.n_items + table.losers
-        i, j = pairs
-        order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)
-        weight = None
-    Z = dense_rows(solver.item_features, slice(None))
-    margins = hold_out_preferred_pairs(Z, data.graph, alphas, i, j)
-    shown = None if pairs is None else margins
-    return _of_margins(margins, order, i, j, data.n_rows, weight, confidence, shown)
+    margins = hold_out_preferred_pairs(dense_rows(solver.item_features, slice(None)), data.graph, alphas, i, j)
+    return _of_margins(margins, np.sign(table.strength[rows]), i, j, data.n_rows, table.weight[rows], confidence)
 
 
 def _of_margins(
-    margins: Array,
-    order: Array,
-    i: Index,
-    j: Index,
-    n_items: int,
-    weight: Array | None,
-    confidence: float,
-    shown: Array | None,
+    margins: Array, order: Array, i: Index, j: Index, n_items: int, weight: Array | None, confidence: float
 ) -> Concordance:
     score, error = judged_pairs(margins, order, i, j, n_items, weight)
     ends = concordance_interval(score, error, greedy_matching(i, j), confidence)
-    return Concordance(score, error, np.stack(ends), len(i), shown)
+    return Concordance(score, error, np.stack(ends), len(i), None)
 
 
 def is_concordance(measure: Measure) -> bool:
