@@ -119,8 +119,10 @@ def test_writing(value):
 
 def written(values: list[float]) -> list[str]:
     """Each value as it stands in a line of its own."""
-    numbers = np.arange(len(values) + 1)
-    text = lines(numbers, np.ones(len(values), dtype=np.int64), np.array(values), np.zeros(len(values))).decode()
+    ends = np.arange(len(values) + 1)
+    ids = np.ones(len(values), dtype=np.int64)
+    nothing = [b""] * len(values)
+    text = lines(ends, ids, np.array(values), np.zeros(len(values)), nothing, nothing).decode()
     return [line.removeprefix("0 1:") for line in text.splitlines()]
 
 

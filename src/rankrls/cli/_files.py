@@ -18,7 +18,7 @@ from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result
 from rankrls.io import PairTable, Rows, atomic_write, load_votes
 from rankrls.io.files import expanded_paths
-from rankrls.io.formats import TABLES, format_of
+from rankrls.io.formats import is_table
 from rankrls.io.preferences import load_sides
 from rankrls.io.reading import ReadOptions, read_scores
 from rankrls.io.rows import Schema, stack_rows
@@ -133,7 +133,7 @@ def read_and_score(
 
 def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:
     """Refuse models that were fitted with other columns of a table, if no option says which ones are meant here."""
-    for role in ("label", "qid", "id") if format_of(data) in TABLES else ():
+    for role in ("label", "qid", "id") if is_table(data) else ():
         names = {stored.schema.columns[role]: str(stored.path) for stored in models if role in stored.schema.columns}
         if len(names) > 1 and vars(reading)[role] is None:
             fitted = " and ".join(f"{path} with {role}={name!r}" for name, path in names.items())
@@ -187,7 +187,7 @@ def write_columns(
     if output == "-":
         return Result(text=text)
     with report.working("writing", output):
-        if format_of(output) in TABLES:
+        if is_table(output):
             names = [name for name, values in first.items() if values is not None]
             write_blocks(output, names, ([part[name] for name in names] for part in parts))
         else:

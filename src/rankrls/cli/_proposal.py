@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options, option_text
 from rankrls.io.files import expanded_paths
-from rankrls.io.formats import TABLES, format_of, open_table
+from rankrls.io.formats import is_table, open_table
 from rankrls.io.tables import is_number
 
 _NAMES = {
@@ -132,7 +132,7 @@ def _first_cells(train: Path) -> tuple[Cells, list[str]]:
     cells: dict[str, list[Any]] = {}
     texts: list[str] = []
     path = expanded_paths(train)[0]
-    if format_of(path) not in TABLES:
+    if not is_table(path):
         return cells, texts
     with open_table(path) as table:
         batch = table.first_cells()

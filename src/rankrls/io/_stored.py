@@ -1,4 +1,4 @@
-"""Formats of tables: how the tables of each are read and written."""
+"""Table of formats, and how the tables of each are read and written."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import io
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,6 @@ class Stored(ABC):
     schema : pyarrow Schema
     textual : bool
         Whether all cells are texts.
-    text : Text or None
-        Text that the table is read from.
     lines : Lines or None
         Lines of the rows that have been read from text.
     group_sizes : list of int
@@ -48,7 +46,6 @@ class Stored(ABC):
     kind: str
     schema: Any
     textual = False
-    text: Text | None = None
     lines: Lines | None = None
     group_sizes: Sequence[int] = ()
 
@@ -98,11 +95,10 @@ class JsonLines(Frame):
     """Text with a JSON object in each line. All lines are needed to know the columns and their types."""
 
     kind = "lines of JSON"
-    text: Text
     lines: Lines
 
     def __init__(self, source: Any) -> None:
-        self.text = Text(source)
+        self._text = Text(source)
         self.lines = Lines()
         numbers = list[int]()
         self.lines.append(0, numbers)
@@ -110,13 +106,13 @@ class JsonLines(Frame):
             super().__init__(table_of(self._records(numbers)))
         except InputError as error:
             line = error.line if error.row is None else self.lines.of(error.row)
-            raise error.replace(file=self.text.name, line=line) from None
+            raise error.replace(file=self._text.name, line=line) from None
         if not numbers:
-            raise InputError("the file has no rows.", file=self.text.name)
+            raise InputError("the file has no rows.", file=self._text.name)
 
     def _records(self, numbers: list[int]) -> Iterator[dict[str, Any]]:
         """Objects of the lines, whose numbers are appended to a list."""
-        for number, line in enumerate(self.text.lines(), 1):
+        for number, line in enumerate(self._text.lines(), 1):
             if not line.strip():
                 continue
             reason = ""
@@ -167,13 +163,12 @@ class Delimited(Stored):
 
     kind = "delimited text"
     textual = True
-    text: Text
     lines: Lines
 
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
 
-        self.text = Text(source)
+        self._text = Text(source)
         self.lines = Lines()
         lines = self._decoded()
         self._blank_lines = 0  # before the names
@@ -182,9 +177,9 @@ class Delimited(Stored):
                 break
             self._blank_lines += 1
         else:
-            raise InputError("the file is empty.", file=self.text.name)
+            raise InputError("the file is empty.", file=self._text.name)
         bare = _IN_QUOTES.sub("", first)
-        tabs = self.text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
+        tabs = self._text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
         self._delimiter = "\t" if tabs else max(_DELIMITERS, key=bare.count)
         self._reader = csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True)
         self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in next(self._reader)])
@@ -207,7 +202,7 @@ class Delimited(Stored):
     def _decoded(self) -> Iterator[str]:
         """Lines, with their ends."""
         line = 1
-        for block in self.text.blocks():
+        for block in self._text.blocks():
             bad = block.find(b"\0")
             problem = "there is a NUL byte, which text cannot contain: the file is damaged or not text."
             try:
@@ -216,7 +211,7 @@ class Delimited(Stored):
                 bad = error.start
                 problem = f"this is not UTF-8 text: {SAVE_AS_UTF8}"
             if bad >= 0:
-                raise InputError(problem, file=self.text.name, line=line + block.count(b"\n", 0, bad))
+                raise InputError(problem, file=self._text.name, line=line + block.count(b"\n", 0, bad))
             yield from io.StringIO(text, newline="")
             line += block.count(b"\n")
 
@@ -234,10 +229,10 @@ class Delimited(Stored):
                 elif "".join(cells).strip():
                     have = f"the row has {len(cells)} field{'s' * (len(cells) != 1)}, but the header has {size}."
                     remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
-                    raise InputError(f"{have} {remedy}", row=row, file=self.text.name, line=line)
+                    raise InputError(f"{have} {remedy}", row=row, file=self._text.name, line=line)
         except csv.Error as error:
             problem = f'a cell that begins with a quote (") does not end with one, or a cell is too long ({error}).'
-            raise InputError(problem, row=row, file=self.text.name, line=line + 1) from None
+            raise InputError(problem, row=row, file=self._text.name, line=line + 1) from None
 
 
 def write_parquet(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
@@ -304,3 +299,41 @@ def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
 def _cell(text: str) -> str:
     """A text as a cell, in quotes if it would otherwise be read differently."""
     return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text
+
+
+class Format(NamedTuple):
+    """A format of files of rows.
+
+    Attributes
+    ----------
+    endings : tuple of str
+        Endings of file names; ``.gz`` may follow those of text.
+    start : bytes
+        First bytes of the files.
+    stored : type of Stored, or None
+        Class that reads a table from a binary file; None for LETOR text.
+    write : callable
+        Function that writes tables of pyarrow, or lines of LETOR text, to a binary file, whose name is the second
+        argument.
+    is_text : bool
+        Whether files may be compressed by gzip.
+    """
+
+    endings: tuple[str, ...]
+    start: bytes
+    stored: type[Stored] | None
+    write: Callable[[Any, str, Iterable[Any]], None]
+    is_text: bool = False
+
+
+_LETOR = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
+FORMATS = {
+    "parquet": Format((".parquet", ".pq"), b"PAR1", Parquet, write_parquet),
+    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", ArrowFile, write_arrow),
+    "jsonl": Format((".jsonl", ".ndjson"), b"{", JsonLines, write_json, is_text=True),
+    "csv": Format((".csv", ".tsv", ".tab"), b"", Delimited, write_delimited, is_text=True),
+    "letor": Format(_LETOR, b"", None, write_lines, is_text=True),
+}
+TABLES = tuple(name for name in FORMATS if name != "letor")
+ENDINGS = [ending for name in TABLES for ending in FORMATS[name].endings]
+"""Endings of the names of tables."""

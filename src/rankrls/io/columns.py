@@ -6,7 +6,7 @@ import fnmatch
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,17 +81,11 @@ class Reader(ABC):
     ----------
     name : str
         Name of the file in errors.
-    types : dict of str to DataType
-        Type of each column; empty for LETOR text.
-    keys : dict of str to Scalar
-        Columns of tables that are given by the names of folders.
     lines : Lines or None
         Lines of the rows that have been read from text.
     """
 
     name: str
-    types: Mapping[str, Any] = {}
-    keys: Mapping[str, Any] = {}
     lines: Lines | None = None
 
     @abstractmethod

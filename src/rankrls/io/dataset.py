@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
@@ -324,7 +324,7 @@ class Queries:
 
     def begin(self, ids: AnyArray, file: Reader, first_row: int) -> Index:
         """Rows at which queries begin; InputError if a query reappears after others."""
-        rows = np.flatnonzero(np.concatenate(([str(ids[0]) != self.last], ids[1:] != ids[:-1])))
+        rows = _begins(ids)[int(str(ids[0]) == self.last) :]
         for row in rows.tolist():
             if (key := hash(str(ids[row]))) in self.seen:
                 message = f"query {str(ids[row])!r} is not in adjacent rows of one file."
@@ -432,47 +432,40 @@ def write_shards(
     qid = schema.columns["qid"]
     queries = Queries(qid)
 
-    def tables() -> Iterator[_Located]:
+    def tables() -> Iterator[Any]:
         for path in files:
             first = 0
             with open_rows(path, format) as file:
                 for part in file.parts(schema):
+                    if part.qid is not None and not sort:
+                        queries.begin(part.qid, file, first)
                     for start in range(0, part.n_rows, most):  # a block of text contains many sparse rows
-                        rows = part.take(slice(start, start + most))
-                        yield _Located(_table(rows, schema, names), file, first + start)
+                        yield _table(part.take(slice(start, start + most)), schema, names)
                     first += part.n_rows
 
     writer: Any = None
-    n_files = n_rows = in_file = 0
+    n_files = n_rows = n_queries = in_file = 0
     target = new_folder(Path(folder), _OURS, force=force)
     with target as new, TemporaryDirectory(dir=new) as aside, ExitStack() as opened:
         found = tables()
         if sort:
             n_buckets = min(1 + sum(map(os.path.getsize, files)) // _SORTED_BYTES, _MOST_BUCKETS)
             found = _by_query(found, qid, Path(aside), n_buckets)
-        begun = ((table, queries.begin(table[qid].to_numpy(), file, first)) for table, file, first in found)
-        for group in _row_groups(begun, most):
+        for group in _row_groups(found, qid, most):
             if writer is None or in_file + group.num_rows > rows_per_file:
                 opened.close()
                 part = new / f"part-{n_files:05d}.parquet"
                 writer = opened.enter_context(parquet_writer(part, group.schema, coded))
-                n_files = n_files + 1
+                n_files += 1
                 in_file = 0
             writer.write_table(group, row_group_size=group.num_rows)
-            in_file = in_file + group.num_rows
-            n_rows = n_rows + group.num_rows
-    return {"files": n_files, "rows": n_rows, "queries": len(queries.seen), "features": len(names)}
+            in_file += group.num_rows
+            n_rows += group.num_rows
+            n_queries += len(_begins(group[qid]))
+    return {"files": n_files, "rows": n_rows, "queries": n_queries, "features": len(names)}
 
 
-class _Located(NamedTuple):
-    """Rows as a table of pyarrow, with their file and the number of the first one in it."""
-
-    table: Any
-    file: Reader
-    first_row: int
-
-
-def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int) -> Iterator[_Located]:
+def _by_query(tables: Iterable[Any], qid: str, folder: Path, n_buckets: int) -> Iterator[Any]:
     """Rows with those of a query together: written to several files by query, each of which is then sorted."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -480,11 +473,8 @@ def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int
 
     writers: dict[int, Any] = {}
     with ExitStack() as opened:
-        for located in tables:
-            table = located.table
-            coded = table[qid].combine_chunks().dictionary_encode()
-            buckets = np.array([crc32(str(name).encode()) % n_buckets for name in coded.dictionary.to_pylist()])
-            bucket_of = buckets[coded.indices]
+        for table in tables:
+            bucket_of = np.array([crc32(str(name).encode()) % n_buckets for name in table[qid].to_pylist()])
             for bucket in np.unique(bucket_of).tolist():
                 if bucket not in writers:
                     file = opened.enter_context(pa.OSFile(str(folder / f"{bucket}.arrow"), "wb"))  # or it stays open
@@ -493,28 +483,27 @@ def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int
     for bucket in sorted(writers):
         with pa.memory_map(str(folder / f"{bucket}.arrow")) as source:
             rows = ipc.open_file(source).read_all()
-            yield located._replace(table=rows.take(pc.sort_indices(rows[qid])))
+            yield rows.take(pc.sort_indices(rows[qid]))
 
 
-def _row_groups(tables: Iterable[tuple[Any, Index]], most: int) -> Iterator[Any]:
-    """Groups of rows of whole queries, with a maximum size unless a query is larger.
-
-    Tables are passed with the rows at which their queries begin.
-    """
+def _row_groups(tables: Iterable[Any], qid: str, most: int) -> Iterator[Any]:
+    """Groups of rows of whole queries, with a maximum size unless a query is larger."""
     import pyarrow as pa
 
     waiting = None
-    cuts = np.zeros(0, dtype=np.intp)
-    for table, begins in tables:
-        cuts = np.append(cuts, begins + (0 if waiting is None else waiting.num_rows))
+    for table in tables:
         waiting = table if waiting is None else pa.concat_tables([waiting, table])
-        cuts = cuts[cuts > 0]
-        while waiting.num_rows > most and len(cuts):
+        while waiting.num_rows > most and len(cuts := _begins(waiting[qid])[1:]):
             stop = int(cuts[max(int(np.searchsorted(cuts, most, side="right")) - 1, 0)])
             yield waiting.slice(0, stop)
             waiting = waiting.slice(stop)
-            cuts = cuts[cuts > stop] - stop
     yield waiting
+
+
+def _begins(ids: Any) -> Index:
+    """Rows at which the ids change, including the first one."""
+    values = np.asarray(ids)
+    return np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
 
 
 def _table(rows: Rows, schema: Schema, names: Sequence[str]) -> Any:

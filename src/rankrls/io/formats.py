@@ -1,73 +1,28 @@
-"""Table of formats: recognition, opening and writing of files of rows."""
+"""Recognition and opening of files of rows, of any format."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 from rankrls._records import unrecorded
 from rankrls.io._letor import LetorText
-from rankrls.io._stored import (
-    ArrowFile,
-    Delimited,
-    Frame,
-    JsonLines,
-    Parquet,
-    Stored,
-    write_arrow,
-    write_delimited,
-    write_json,
-    write_lines,
-    write_parquet,
-)
+from rankrls.io._stored import FORMATS, TABLES, Frame
 from rankrls.io._text import source_name
 from rankrls.io.columns import Reader
 from rankrls.io.tables import Table
 
 
-class Format(NamedTuple):
-    """A format of files of rows.
-
-    Attributes
-    ----------
-    endings : tuple of str
-        Endings of file names; ``.gz`` may follow those of text.
-    start : bytes
-        First bytes of the files.
-    stored : type of Stored, or None
-        Class that reads a table from a binary file; None for LETOR text.
-    write : callable
-        Function that writes tables of pyarrow, or lines of LETOR text, to a binary file, whose name is the second
-        argument.
-    is_text : bool
-        Whether files may be compressed by gzip.
-    """
-
-    endings: tuple[str, ...]
-    start: bytes
-    stored: type[Stored] | None
-    write: Callable[[Any, str, Iterable[Any]], None]
-    is_text: bool = False
-
-
-_LETOR = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
-FORMATS = {
-    "parquet": Format((".parquet", ".pq"), b"PAR1", Parquet, write_parquet),
-    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", ArrowFile, write_arrow),
-    "jsonl": Format((".jsonl", ".ndjson"), b"{", JsonLines, write_json, is_text=True),
-    "csv": Format((".csv", ".tsv", ".tab"), b"", Delimited, write_delimited, is_text=True),
-    "letor": Format(_LETOR, b"", None, write_lines, is_text=True),
-}
-TABLES = tuple(name for name in FORMATS if name != "letor")
-ENDINGS = [ending for name in TABLES for ending in FORMATS[name].endings]
-"""Endings of the names of tables."""
-
-
 def format_of(path: object) -> str:
     """Format of a file by its name; other names are those of LETOR text."""
     return _by_ending(path) or "letor"
+
+
+def is_table(path: object) -> bool:
+    """Whether a file's name has the ending of a table."""
+    return format_of(path) in TABLES
 
 
 def is_data(path: object) -> bool:

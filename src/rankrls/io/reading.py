@@ -14,10 +14,11 @@ from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import group_to_qid
 from rankrls._typing import Array
+from rankrls.io._stored import ENDINGS, TABLES
 from rankrls.io._text import Source, TableSource, float_type
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import has_positions, number_lines, sizes_beside
-from rankrls.io.formats import ENDINGS, TABLES, format_of, open_rows, open_table
+from rankrls.io.formats import format_of, is_table, open_rows, open_table
 from rankrls.io.rows import Rows, Schema, conflict_text
 
 
@@ -301,7 +302,7 @@ def read_scores(path: Path, options: ReadOptions, rows: Rows) -> Array:
         If a line is not a score, with the line; if the number of scores is not that of the rows; or if ids differ.
     """
     both: list[tuple[Any, Any]] = []
-    if format_of(path) in TABLES:
+    if is_table(path):
         columns = {role: getattr(options, role) or options.usual_names[role] for role in ("qid", "id")}
         roles = ColumnRoles(features=("score",), labels="ignored", known=Schema(columns=columns))
         with open_table(path) as file:

@@ -64,9 +64,7 @@ class Table(Reader):
         Names. A column "emb" of lists of numbers is represented by the columns ``emb[0]``, ``emb[1]``, and so on; their
         number is that of the first list that is not empty.
     types : dict of str to DataType
-        Type of each column.
-    keys : dict of str to Scalar
-        Columns with one value: folders called ``column=value`` directly above the file.
+        Type of each column. Folders called ``column=value`` directly above the file are columns with one value each.
     textual : bool
         Whether all cells are texts.
     group_sizes : list of int
@@ -94,8 +92,8 @@ class Table(Reader):
         self.lines = self._data.lines
         self.textual = self._data.textual
         self.group_sizes = self._data.group_sizes
-        self.keys = {key: value for key, value in _keys(name, self.textual).items() if key not in self.types}
-        for key, value in self.keys.items():
+        self._keys = {key: value for key, value in _folder_keys(name, self.textual).items() if key not in self.types}
+        for key, value in self._keys.items():
             self._add([key], value.type, key)
         check_names(self.columns, name)
 
@@ -107,9 +105,7 @@ class Table(Reader):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the file's bytes on disk, when it has been read; empty for a data frame."""
-        if self._data.text is not None:
-            return self._data.text.sha256
+        """SHA-256 of the file's bytes on disk; empty for a data frame."""
         if not hasattr(self._source, "seek"):
             return ""
         self._source.seek(0)
@@ -143,18 +139,16 @@ class Table(Reader):
 
         batches = [*self._batches(schema.stored)]
         found = self.read_roles(replace(schema, features=()), batches=batches)
-        query_text = [name for role, name in schema.texts.items() if role == "qid"]
-        held = [*dict.fromkeys([*(schema.features or ()), *query_text])]
-        X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
-        ids = {*schema.texts.values()}
-        columns = {name: X[name] if name in ids else self._without(X[name], missing) for name in held}
-        return self._rows(schema, found | {"X": pa.table(columns)}, self.sha256)
+        cells = pa.Table.from_batches([batch for _, batch in batches])
+        X = {name: self._without(cells[name], missing) for name in schema.features or ()}
+        X |= {name: cells[name] for role, name in schema.columns.items() if role == "qid"}
+        return self._rows(schema, found | {"X": pa.table(X)}, self.sha256)
 
     def unchanged(self) -> Any:
         """All columns of all rows."""
         import pyarrow as pa
 
-        return pa.Table.from_batches(self._stored_batches([*self._data.schema.names, *self.keys]))
+        return pa.Table.from_batches(self._stored_batches([*self._data.schema.names, *self._keys]))
 
     def first_cells(self) -> Any:
         """First rows of all columns, as a batch of pyarrow."""
@@ -292,12 +286,12 @@ class Table(Reader):
         """Batches of some stored columns and keys."""
         import pyarrow as pa
 
-        stored = [name for name in names if name not in self.keys] or self._data.schema.names[:1]
+        stored = [name for name in names if name not in self._keys] or self._data.schema.names[:1]
         with self._understood():
             for batch in self._data.batches(stored, rows, groups):
                 if not self.textual:
                     batch.validate(full=True)  # offsets and codes of a file may be out of range
-                for key, value in self.keys.items():
+                for key, value in self._keys.items():
                     batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
                 yield batch.select(names)
 
@@ -351,7 +345,7 @@ def _names_of_list(name: str, size: int) -> list[str]:
     return [f"{name}[{k}]" for k in range(size)]
 
 
-def _keys(path: str, textual: bool) -> dict[str, Any]:
+def _folder_keys(path: str, textual: bool) -> dict[str, Any]:
     """Columns in the names of a file's folders, ``column=value``, as Hive and Spark write partitions.
 
     A value is a whole number if it is written as one, unless all cells are texts.

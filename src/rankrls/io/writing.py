@@ -24,10 +24,11 @@ from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
 from rankrls._typing import AnyArray, Array
+from rankrls.io._stored import ENDINGS, FORMATS
 from rankrls.io._text import BLANKS
 from rankrls.io.columns import check_names
 from rankrls.io.files import atomic_write
-from rankrls.io.formats import ENDINGS, FORMATS, TABLES, format_of
+from rankrls.io.formats import format_of, is_table
 from rankrls.io.rows import Rows
 from rankrls.ranking import Ranking, rank_scores
 
@@ -96,8 +97,8 @@ def save_letor(
     rows, columns = features.shape
     labels = _vector("y", y, rows, np.float64)
     check_finite("y", labels, "label")
-    ids = None if qid is None else _qid_texts(_vector("qid", qid, rows))
-    notes = None if comments is None else _comment_texts(_vector("comments", comments, rows, object))
+    ids = [b""] * rows if qid is None else _qid_texts(_vector("qid", qid, rows))
+    notes = [b""] * rows if comments is None else _comment_texts(_vector("comments", comments, rows, object))
     first_id = int(not zero_based)
     step = max(1, _BLOCK_CELLS // (features.size // rows + 5))
 
@@ -108,7 +109,7 @@ def save_letor(
         else:
             ends = np.arange(len(part) + 1) * columns
             entries = ends, np.tile(np.arange(first_id, first_id + columns), len(part)), part.ravel()
-        return lines(*entries, labels[here], ids and ids[here], notes and notes[here])
+        return lines(*entries, labels[here], ids[here], notes[here])
 
     write_stored(path, stream_threads(block, row_slices(rows, step)), "letor")
 
@@ -180,9 +181,8 @@ def save_table(
     given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
     for what, name, values in given:
         if values is not None:
-            kind = np.asarray(values).dtype.kind
-            texts = kind == "U" or (kind == "O" and any(isinstance(value, str) for value in values))
-            dtype = np.float64 if what == "y" else object if texts else None  # fixed widths would truncate texts
+            texts = np.asarray(values).dtype.kind in "UO"  # fixed widths would truncate them
+            dtype = np.float64 if what == "y" else object if texts else None
             leading.append((name, _vector(what, values, rows, dtype)))
 
     def block(part: slice) -> list[AnyArray]:
@@ -212,7 +212,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
     InputError
         If LETOR text, or a table, cannot store some values.
     """
-    if format_of(path) not in TABLES:
+    if not is_table(path):
         assert table.y is not None
         comments: Sequence[str] | None = table.comments
         if comments is None and table.docids is not None:
@@ -253,7 +253,7 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
 
     check_names(names)
     format = format_of(path)
-    if format not in TABLES or (os.fspath(path).lower().endswith(".gz") and not FORMATS[format].is_text):
+    if not is_table(path) or (os.fspath(path).lower().endswith(".gz") and not FORMATS[format].is_text):
         message = f"the name of a table ends in {', '.join(ENDINGS)}; .gz may follow those of text."
         raise InputError(message, file=os.fspath(path))
 
@@ -310,31 +310,20 @@ def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> AnyAr
 
 
 def lines(
-    indptr: AnyArray,
-    ids: AnyArray,
-    values: AnyArray,
-    labels: Array,
-    qids: list[bytes] | None = None,
-    notes: list[bytes] | None = None,
+    indptr: AnyArray, ids: AnyArray, values: AnyArray, labels: Array, qids: list[bytes], notes: list[bytes]
 ) -> bytes:
-    """Rows as text: label, query id, entries and comment; nonempty texts begin with a blank."""
+    """Rows as text: label, query id, entries and comment; texts of query ids and comments begin with a blank."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def decimals(numbers: Any) -> Any:
-        return pa.array(numbers).cast(pa.large_string())
+    def decimals(numbers: AnyArray) -> Any:
+        return pa.array(numbers).cast(pa.string())
 
-    blank, colon, nothing = (pa.scalar(text, pa.large_string()) for text in (" ", ":", ""))
-    entries = pc.binary_join_element_wise(blank, decimals(ids), colon, decimals(values.astype(np.float64)), nothing)
-    rows = pa.LargeListArray.from_arrays(indptr.astype(np.int64), entries)
-    parts = [decimals(labels), pc.binary_join(rows, nothing)]
-    parts = [part.cast(pa.large_binary()) for part in parts]
-    if qids is not None:
-        parts.insert(1, pa.array(qids, pa.large_binary()))
-    if notes is not None:
-        parts.append(pa.array(notes, pa.large_binary()))
-    ends = (pa.scalar(text, pa.large_binary()) for text in (b"\n", b""))
-    return b"".join(pc.binary_join_element_wise(*parts, *ends).to_pylist())
+    entries = pc.binary_join_element_wise(" ", decimals(ids), ":", decimals(values.astype(np.float64)), "")
+    rows = pc.binary_join(pa.ListArray.from_arrays(indptr.astype(np.int32), entries), "")
+    texts = (decimals(labels), pa.array(qids, pa.binary()), rows, pa.array(notes, pa.binary()))
+    joined = pc.binary_join_element_wise(*(text.cast(pa.binary()) for text in texts), b"\n", b"")
+    return b"".join(joined.to_pylist())
 
 
 def _qid_texts(ids: AnyArray) -> list[bytes]:

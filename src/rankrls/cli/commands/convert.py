@@ -14,7 +14,7 @@ from rankrls.cli._report import Report, Result, Table
 from rankrls.io import resolve_conflicts, write_shards
 from rankrls.io.copying import read_records
 from rankrls.io.files import check_outside, new_folder, read_names
-from rankrls.io.formats import TABLES, format_of
+from rankrls.io.formats import is_table
 from rankrls.io.writing import write_rows
 from rankrls.model_selection.query_holdout import query_folds, query_parts
 
@@ -43,7 +43,7 @@ def convert(options: Options, report: Report) -> Result:
         return Result()
     if options.sort:
         raise InputError("only shards are sorted by query. Add --rows-per-file.", parameter="sort")
-    to_letor = format_of(options.out) not in TABLES
+    to_letor = not is_table(options.out)
     if to_letor and names is not None:
         problem = f"--names cannot be used for {options.out}: LETOR text has no feature names."
         raise InputError(problem, parameter="names")
