@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
 
-from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _rows, kernels
+from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _arrays, _rows, kernels
 from rankrls.kernels import FORMULAS, Formula, Kernel, kernel_parameters, resolve_kernel
 from tests.refusals import Refusal
 
@@ -56,7 +56,7 @@ def test_tiles_and_threads_change_nothing(name, tile, wrap, monkeypatch):
     X, Z = rng.normal(size=(17, 3)), rng.normal(size=(8, 3))
     expected, own = by_definition(name, X, Z), by_definition(name, X, X)
     monkeypatch.setattr(kernels, "_TILE", tile)
-    monkeypatch.setattr(kernels, "_CACHED", 1)  # strips of 16 rows
+    monkeypatch.setattr(_arrays, "_CACHED_VALUES", 1)  # strips of 16 rows
     monkeypatch.setattr(_rows, "_PANEL", 5)
     monkeypatch.setenv("RANKRLS_NUM_THREADS", "3")
     K = kernel(name)(wrap(X))
@@ -128,7 +128,7 @@ def test_what_a_function_must_return(value, refusal):
 @pytest.mark.parametrize("name", DEFINITIONS)
 @pytest.mark.parametrize("cached", [1, 40, 1 << 17])
 def test_columns_equal_the_definition(name, cached, monkeypatch):
-    monkeypatch.setattr(kernels, "_CACHED", cached)
+    monkeypatch.setattr(_arrays, "_CACHED_VALUES", cached)
     rng = np.random.default_rng(6)
     X, Z = rng.normal(size=(37, 3)), rng.normal(size=(8, 3))
     expected = by_definition(name, X, Z)

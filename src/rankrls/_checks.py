@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -146,11 +147,29 @@ def check_word(name: str, value: Any, words: Iterable[str]) -> None:
         raise InputError(f"{name} must be one of {listed}; got {value!r}.{did_you_mean(value, known)}", parameter=name)
 
 
+_LIMITS = {"least": (ge, "of at least"), "above": (gt, "above"), "most": (le, "up to"), "below": (lt, "below")}
+_ANY: Mapping[str, float] = {}
+
+
+def check_number(
+    name: str, value: Any, bounds: Mapping[str, float] = _ANY, *, whole: bool = False, none: str = ""
+) -> None:
+    """Refuse values other than a finite number inside bounds (``least``, ``above``, ``most``, ``below``).
+
+    ``whole`` requires a whole number; ``none`` is the meaning of None, if the caller accepts None.
+    """
+    kind: Any = Integral if whole else Real
+    known = isinstance(value, kind) and not isinstance(value, bool) and np.isfinite(value)
+    if not known or not all(_LIMITS[limit][0](value, bound) for limit, bound in bounds.items()):
+        words = " and".join(f" {_LIMITS[limit][1]} {bound:g}" for limit, bound in bounds.items())
+        also = f", or None for {none}" if none else ""
+        what = "a whole number" if whole else "a finite number"
+        raise InputError(f"{name} must be {what}{words}{also}; got {value!r}.", parameter=name)
+
+
 def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int:
     """A whole number of at least ``least``; ``none`` is the meaning of None, if the caller accepts None."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
-        also = f", or None for {none}" if none else ""
-        raise InputError(f"{name} must be a whole number of at least {least}{also}; got {value!r}.", parameter=name)
+    check_number(name, value, {"least": least}, whole=True, none=none)
     return int(value)
 
 

@@ -17,15 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from rankrls._arrays import as_floats, chunk_values, device_of, namespace, on_device
-from rankrls._cached import cached_property
-from rankrls._checks import check_count, check_memory
+from rankrls._checks import check_count, check_memory, check_number, check_word
 from rankrls._compiled import map_threads, one_blas_thread
 from rankrls._errors import InputError
 from rankrls._rows import mirror, offset_columns, row_slices, shift_columns, take_items
@@ -34,10 +32,6 @@ from rankrls._typing import Array
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
 _TILE = 256
-_CACHED = 1 << 17
-"""Number of entries of a tile that stays in the second-level cache while it is processed."""
-
-
 _MOST = 1e150
 """Value from which sums of squares may overflow."""
 
@@ -71,20 +65,13 @@ class Formula:
 
     def finish(self, block: Any, kernel: Any) -> None:
         """Turn the numbers of a block of pairs into kernel values, in place."""
-        steps = self.steps(kernel)
         xp = namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
-            for operation, *numbers in steps:
-                if xp is np:
-                    getattr(np, operation)(block, *numbers, out=block)
-                else:
-                    block[...] = getattr(xp, operation)(block, *numbers)
-        powers = any(step[0] == "pow" for step in steps) and 0 not in block.shape
-        largest = float(xp.max(xp.abs(block))) if powers else 0.0
-        if largest < _MOST:
-            return
-        problem = f"Values of the {self.names[0]} kernel are too large to be multiplied: {largest:.1g}."
-        raise InputError(f"{problem} Scale the features, or lower degree or gamma.", parameter="degree")
+            for operation, *numbers in self.steps(kernel):
+                block[...] = getattr(xp, operation)(block, *numbers)
+        if "degree" in self.parameters and not xp.all(xp.abs(block) < _MOST):
+            problem = f"Values of the {self.names[0]} kernel are too large to be multiplied."
+            raise InputError(f"{problem} Scale the features, or lower degree or gamma.", parameter="degree")
 
 
 TABLE = (
@@ -154,19 +141,17 @@ class Kernel:
         if callable(self.name):
             return self._called(X, Z)
         if self.formula is None:
-            return X.toarray().astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64)
-        fixed = self.columns(X if Z is None else Z)
+            return self.columns(np.arange(X.shape[1]))(X)
+        columns = self.columns(X if Z is None else Z)
         if on_device(X):
-            return fixed(X)
-        need = 8.0 * X.shape[0] * fixed.n_columns
+            return columns(X)
+        shape = (X.shape[0], columns.Z.shape[0])
         remedy = "Use SparseRankRLSCV, or for a linear kernel CGRankRLS."
-        check_memory(need, "The kernel matrix needs", remedy, parameter="kernel")
-        left = fixed.Z if Z is None else fixed.moved(X)
-        out = np.empty((left.shape[0], fixed.n_columns))
+        check_memory(8.0 * np.prod(shape), "The kernel matrix needs", remedy, parameter="kernel")
+        out = np.empty(shape)
 
         def evaluate(rows: slice) -> None:
-            columns = slice(0, fixed.n_columns if Z is not None else rows.stop)
-            fixed.fill(left[rows], fixed.against(columns), out[rows, columns])
+            out[rows] = columns(X[rows])
 
         with one_blas_thread():
             map_threads(evaluate, row_slices(len(out), _TILE))
@@ -224,89 +209,50 @@ class KernelColumns:
     def __init__(self, kernel: Kernel, Z: Any) -> None:
         self.kernel = kernel
         self.Z = Z
-        self.n_columns = Z.shape[0] if hasattr(Z, "shape") else len(Z)
-        self._shift = self._centre = None
-        if kernel.formula is not None and kernel.formula.measure == "square":  # offsets do not change distances
-            if sparse.issparse(Z):
-                self._shift = offset_columns(Z)
-                self.Z = shift_columns(Z, *self._shift)
-            elif on_device(Z):
-                self._centre = namespace(Z).mean(as_floats(Z), axis=0)
-            elif self.n_columns:
-                self._centre = np.asarray(Z.mean(axis=0, dtype=np.float64))
+        self._shift = self._centre = self._norms = None
+        if kernel.formula is None:
+            return
+        distances = kernel.formula.measure == "square"  # which offsets do not change
+        if distances and sparse.issparse(Z):
+            self._shift = offset_columns(Z)
+        elif distances and Z.shape[0]:
+            self._centre = namespace(Z).mean(_floats(Z), axis=0)
+        self.Z = self._shifted(Z)
+        if distances:
+            self._norms = _squared_norms(self.Z)
 
     def __call__(self, X: Any) -> Array:
         """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel accepts."""
         if callable(self.kernel.name):
             return self.kernel._called(X, self.Z)
-        if self.kernel.formula is None:
+        formula = self.kernel.formula
+        if formula is None:
             block = X[:, self.Z]
             return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-        if on_device(X):
-            shape = (X.shape[0], self.n_columns)
-            dtype = self._all[0].dtype
-            out: Array = namespace(X).empty(shape, dtype=dtype, device=device_of(X))
-        else:
-            out = np.empty((X.shape[0], self.n_columns))
-        self.fill(self.moved(X), self._all, out)
-        return out
-
-    def moved(self, X: Any) -> Any:
-        """Rows X without the offsets that were removed from the fixed items."""
-        if self._shift is None:
-            return X
-        return shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *self._shift)
-
-    @cached_property
-    def _all(self) -> tuple[Any, Any]:
-        return self.against(slice(0, self.n_columns))
-
-    def against(self, columns: slice) -> tuple[Any, Any]:
-        """Right factor of the products with the given fixed items, and their squared norms if the kernel needs them."""
-        Z = self._tile(take_items(self.Z, columns))
-        square = self.kernel.formula is not None and self.kernel.formula.measure == "square"
-        return Z.T, _squared_norms(Z) if square else None
-
-    def fill(self, X: Any, right: tuple[Any, Any], out: Array) -> None:
-        """Write the kernel values of rows X, as returned by :meth:`moved`, to ``out``, strip by strip."""
-        if not out.shape[1]:
-            return
-        formula, (factor, norms) = self.kernel.formula, right
-        assert formula is not None
-        xp = namespace(out)
-        device = on_device(out)
-        values = chunk_values(out) if device else _CACHED
+        xp = namespace(X)
+        out: Array = xp.empty((X.shape[0], self.Z.shape[0]), dtype=self.Z.dtype, device=device_of(X))
         eps = float(xp.finfo(out.dtype).eps)
-        for rows in row_slices(X.shape[0], max(16, values // out.shape[1])):
-            block = self._tile(take_items(X, rows))
+        for rows in row_slices(len(out), max(16, chunk_values(X) // max(self.Z.shape[0], 1))):
+            block = self._shifted(take_items(X, rows))
             part = take_items(out, rows)
-            if device:
-                part[...] = _manhattan(block, factor) if formula.measure == "manhattan" else block @ factor
-            elif formula.measure == "manhattan":
-                from sklearn.metrics.pairwise import manhattan_distances
-
-                part[:] = manhattan_distances(_short(block), _short(factor.T))
-            elif sparse.issparse(block) or sparse.issparse(factor):
-                product = block @ factor
-                part[:] = product.toarray() if sparse.issparse(product) else product
-            else:
-                np.matmul(block, factor, out=part)
-            if norms is not None:
-                both = _squared_norms(block)[:, None] + norms
+            numbers = _manhattan(block, self.Z) if formula.measure == "manhattan" else block @ self.Z.T
+            part[...] = numbers.toarray() if sparse.issparse(numbers) else numbers
+            if self._norms is not None:
+                both = _squared_norms(block)[:, None] + self._norms
                 part *= -2.0
                 part += both
                 both *= eps * (8 + X.shape[1])
                 part[part <= both] = 0.0  # may be rounding alone: equal rows have equal kernels
             formula.finish(part, self.kernel)
+        return out
 
-    def _tile(self, block: Any) -> Any:
-        if sparse.issparse(block) and self._centre is not None:
-            # The fixed items are dense and centred, so these rows must be too; as a dense block they fit in memory.
-            block = block.toarray()
-        if on_device(block):
-            block = as_floats(block)
-            return block if self._centre is None else block - self._centre
-        return block.astype(np.float64, copy=False) if self._centre is None else block - self._centre
+    def _shifted(self, X: Any) -> Any:
+        """Rows in the highest precision, without the offsets of the fixed items if only distances matter."""
+        if self._shift is not None:
+            return shift_columns(sparse.csr_array(X), *self._shift).astype(np.float64, copy=False)
+        if self._centre is None:
+            return _floats(X)
+        return _floats(X.toarray() if sparse.issparse(X) else X) - self._centre
 
 
 def kernel_parameters(kernel: Any) -> tuple[str, ...]:
@@ -329,17 +275,12 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
     InputError
         If the name is unknown, or a parameter is not a number or out of range.
     """
-    if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
-        hint = " The Gaussian kernel is 'rbf'." if str(kernel) in ("gaussian", "gauss") else ""
-        if hasattr(kernel, "shape"):
-            hint = " To use a matrix of kernel values, pass it as X with kernel='precomputed'."
-        listed = ", ".join(map(repr, KERNELS))
-        raise InputError(f"kernel must be one of {listed}, or a function; got {kernel!r}.{hint}", parameter="kernel")
-    if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
-        raise InputError(f"gamma must be a positive number; got {gamma!r}.", parameter="gamma")
+    if not callable(kernel):
+        check_word("kernel", kernel, KERNELS)
+    if gamma is not None:
+        check_number("gamma", gamma, {"above": 0.0})
     check_count("degree", degree)
-    if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
-        raise InputError(f"coef0 must be a finite number; got {coef0!r}.", parameter="coef0")
+    check_number("coef0", coef0)
     if kernel_params is not None and not callable(kernel):
         problem = "kernel_params needs a kernel function, but kernel is a name."
         raise InputError(problem, parameter="kernel_params")
@@ -352,20 +293,25 @@ def resolve_kernel(X: Any, kernel: Any, gamma: Any, degree: Any, coef0: Any, ker
     return Kernel(kernel, float(gamma), int(degree), float(coef0), dict(kernel_params or {}))
 
 
-def _short(block: Any) -> Any:
-    """Sparse tile with 32-bit indices, the only ones that scikit-learn's distances accept."""
-    if sparse.issparse(block):
-        block.indices = block.indices.astype(np.int32)
-        block.indptr = block.indptr.astype(np.int32)
-    return block
+def _floats(X: Any) -> Any:
+    return as_floats(X) if on_device(X) else X.astype(np.float64, copy=False)
 
 
-def _manhattan(block: Any, factor: Any) -> Any:
-    """Sums of absolute differences on a device, feature by feature, to avoid a three-dimensional array."""
-    total = namespace(block).zeros((block.shape[0], factor.shape[1]), dtype=block.dtype, device=device_of(block))
-    for k in range(block.shape[1]):
-        total += abs(block[:, k][:, None] - factor[k, :][None, :])
-    return total
+def _manhattan(X: Any, Z: Any) -> Any:
+    """Sums of absolute differences; on a device, feature by feature, to avoid a three-dimensional array."""
+    if on_device(X):
+        return sum(abs(X[:, k][:, None] - Z[:, k][None, :]) for k in range(X.shape[1]))
+    from sklearn.metrics.pairwise import manhattan_distances
+
+    return manhattan_distances(_short(X), _short(Z))
+
+
+def _short(X: Any) -> Any:
+    """Sparse rows with 32-bit indices, the only ones that scikit-learn's distances accept."""
+    if not sparse.issparse(X):
+        return X
+    indices = (indices.astype(np.int32, copy=False) for indices in (X.indices, X.indptr))
+    return sparse.csr_array((X.data, *indices), shape=X.shape)
 
 
 def _squared_norms(block: Any) -> Any:

@@ -82,7 +82,7 @@ def test_scores_are_those_of_lightgbm_without_the_fold(loss, measure):
         rows = np.concatenate([np.flatnonzero(query == q) for q in grown])
         other = np.concatenate([np.flatnonzero(query == q) for q in watched])
         every = np.concatenate([np.flatnonzero(query == q) for q in rest])
-        known = {"qid": query[other], "sample_weight": data.weights[other] if measure.uses_sample_weight else None}
+        known = {"qid": query[other], "sample_weight": data.weights[other] if measure.definition.over_pairs else None}
         value = lambda f, y=data.y[other], known=known: measure(y, f, **known)
         judge = lambda f, _, value=value: ("m", value(f), measure.greater_is_better)
         stop = lightgbm.early_stopping(4, verbose=False)

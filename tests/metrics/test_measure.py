@@ -164,33 +164,41 @@ def test_repr_is_how_it_was_written(measure):
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("given", "ours"),
     [
-        ("ndcg@-1", "'ndcg@10'? A depth is a whole number"),
-        ("ndcg@1.5", "'ndcg@10'? A depth is a whole number"),
-        ("ndcg@", "'ndcg@10'? A depth is a whole number"),
-        ("hit@10", "'success@10'?"),
-        ("HR@5", "'success@5'?"),
-        ("pre@3", "'p@3'?"),
-        ("PrecisionAt:top=3", "'precision@3'?"),
-        ("NDCG:top=10", "'ndcg@10'?"),
-        ("concordance_index", "'pair_accuracy'?"),
-        ("hit@k", "'success@10'? A depth is a whole number"),
-        ("hit_rate@5", "'success@5'?"),
-        ("ndcg_cut_10", "'ndcg@10'?"),
-        ("NDCG_cut.5", "'ndcg@5'?"),
-        ("P_5", "'p@5'?"),
-        ("recall_100", "'recall@100'?"),
-        ("recip_rank", "'mrr'?"),
-        ("c-index", "'pair_accuracy'?"),
-        ("kendal_tau@5", "'kendall_tau'?"),
-        ("nddcg", "'ndcg'?"),
+        ("hit@10", "success@10"),
+        ("HR@5", "success@5"),
+        ("pre@3", "p@3"),
+        ("PrecisionAt:top=3", "precision@3"),
+        ("NDCG:top=10", "ndcg@10"),
+        ("concordance_index", "pair_accuracy"),
+        ("hit_rate@5", "success@5"),
+        ("ndcg_cut_10", "ndcg@10"),
+        ("NDCG_cut.5", "ndcg@5"),
+        ("P_5", "p@5"),
+        ("recall_100", "recall@100"),
+        ("recip_rank", "mrr"),
+        ("c-index", "pair_accuracy"),
     ],
 )
-def test_what_was_meant_is_written_as_it_can_be_given(given, meant):
-    with Refusal(f"unknown measure {given!r}. Did you mean {meant}", parameter="measure") as refusal:
+def test_names_of_other_tools_are_understood(given, ours):
+    assert resolve_measure(given) == resolve_measure(ours)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("ndcg@-1", "ndcg"),
+        ("ndcg@1.5", "ndcg"),
+        ("ndcg@", "ndcg"),
+        ("hit@k", "success"),
+        ("kendal_tau@5", "kendall_tau"),
+        ("nddcg", "ndcg"),
+    ],
+)
+def test_what_was_meant_is_suggested(given, meant):
+    with Refusal(f"unknown measure {given!r}. Did you mean {meant!r}?", parameter="measure"):
         resolve_measure(given)
-    resolve_measure(str(refusal.value).split("Did you mean '")[1].split("'")[0])
 
 
 def test_nothing_is_meant_by_names_that_are_like_none():

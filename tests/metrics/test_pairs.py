@@ -9,8 +9,7 @@ from scipy.stats import kendalltau
 from tests.refusals import Refusal
 
 from rankrls.metrics import Measure
-from rankrls.metrics._loops import count_pairs
-from rankrls.metrics._table import Chunk
+from rankrls.metrics._table import Chunk, count_pairs
 
 TOLERANCE = 64 * np.finfo(float).eps
 
@@ -63,8 +62,8 @@ def test_disagreement_is_the_enumerated_one(seed, tied_labels, weighted):
 @pytest.mark.parametrize(("n", "labels"), [(40, 3), (129, 30), (300, 10**6)])
 def test_counts_of_every_kind_of_pair(n, labels, weighted, longest, monkeypatch):
     """Both ways of counting against every pair."""
-    monkeypatch.setattr("rankrls.metrics._loops.LONGEST", longest)
-    monkeypatch.setattr("rankrls.metrics._loops.LONGEST_WEIGHTED", longest)
+    monkeypatch.setattr("rankrls.metrics._table.LONGEST", longest)
+    monkeypatch.setattr("rankrls.metrics._table.LONGEST_WEIGHTED", longest)
     rng = np.random.default_rng(n + labels)
     y = np.concatenate([np.sort(rng.integers(0, labels, size)) for size in (70, n)]).astype(float)
     f = np.where(rng.random((3, n + 70)) < 0.5, rng.integers(0, 5, (3, n + 70)), rng.normal(size=(3, n + 70)))

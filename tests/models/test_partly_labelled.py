@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import CoRankingPursuit, CoRankRLS, InputError, TransductiveRankRLS
-from rankrls.metrics import Measure, make_ranking_scorer
+from rankrls.metrics import Measure, resolve_measure
 from tests.models.oracles import centred, ranking_data
 from tests.refusals import Refusal
 
@@ -46,7 +46,7 @@ def test_a_search_judges_the_scored_queries(learner):
     ((name, values),) = grid.items()
     for scoring, measure in (
         (None, lambda *a, **k: 1.0 - Measure("disagreement")(*a, **k)),
-        (make_ranking_scorer("ndcg@3"), lambda *a, **k: Measure("ndcg", k=3)(*a, **k)),
+        (resolve_measure("ndcg@3"), lambda *a, **k: Measure("ndcg", k=3)(*a, **k)),
     ):
         search = GridSearchCV(model, grid, cv=FOLDS, scoring=scoring, error_score="raise").fit(X, PARTLY, qid=QID)
         wanted = [np.mean(looped(clone(model).set_params(**{name: value}), measure)) for value in values]
@@ -62,7 +62,7 @@ def test_unscored_rows_of_a_test_fold_are_passed_over(learner):
         (train[QID[train] != q], np.r_[test, np.flatnonzero(q == QID)])
         for (train, test), q in zip(FOLDS, np.unique(QID[~SCORED]), strict=False)
     ]
-    scoring = make_ranking_scorer("disagreement")
+    scoring = resolve_measure("disagreement")
     found = cross_val_score(model, X, PARTLY, cv=more, params={"qid": QID}, scoring=scoring, error_score="raise")
     np.testing.assert_allclose(-found, looped(model, Measure("disagreement"), folds=more))
     W = np.random.default_rng(0).random(len(Y)) + 0.5

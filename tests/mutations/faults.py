@@ -226,15 +226,15 @@ FAULTS = [
         ("z += w[a + j] * (own[j] >= score)", "z += w[a + j] * (own[j] > score)"),
         ("out[1, q] += w[i] * level", "out[1, q] += w[i]"),
         ("_sweep(scores, order, label, w, True, weak)", "_sweep(scores, order, label, w, False, weak)"),
-        ("    counts[..., 2] *= same\n", ""),
     ),
     *_planted(
         "metrics/_table.py",
         "metrics",
         ('if discount == "letor" else positions + 1.0', 'if discount == "letor" else positions + 2.0'),
         ('"positive": np.maximum(y, 0.0)', '"positive": y'),
+        ("    counts[..., 2] *= same\n", ""),
         ("np.minimum(found, chunk.depth)", "found"),
-        ('chunk.walk("SUM", relevant, depths=found)', 'chunk.walk("SUM", relevant)'),
+        ("chunk.walk(SUM, relevant, depths=found)", "chunk.walk(SUM, relevant)"),
         ("- 1.0) / np.exp2(high)", "- 1.0) / (np.exp2(high) - 1.0)"),
         ("    differ[differ <= 1e-13 * ordered] = 0.0", "    pass"),
         ("np.where(lengths > 1, total**2 - squares, 0.0)", "np.where(lengths > 1, total**2, 0.0)"),
@@ -268,8 +268,8 @@ FAULTS = [
     *_planted(
         "metrics/_scorer.py",
         "models/test_routing.py models/test_partly_labelled.py",
-        ("return value if self.measure.greater_is_better else -value", "return value"),
-        ("used = sample_weight if self.measure.uses_sample_weight else None", "used = None"),
+        ("return value if measure.greater_is_better else -value", "return value"),
+        ("weights = sample_weight if measure.definition.over_pairs else None", "weights = None"),
     ),
     *_planted(
         "metrics/_scorer.py",

@@ -8,7 +8,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveO
 
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls._curves import Curve
-from rankrls.metrics import Measure, make_ranking_scorer
+from rankrls.metrics import Measure
 from rankrls.selection.search import at_open_end, extended
 from tests.models.oracles import GRAPHS, graph_id, held_out_by_refits, query_rows, ranking_data
 from tests.refusals import Refusal
@@ -387,16 +387,6 @@ def test_validation_data_are_judged_by_kendalls_tau(estimator):
     assert model.best_score_ == pytest.approx(Measure("kendall_tau")(Y[val], model.predict(X[val]), qid=QID[val]))
     with Refusal("two different labels", parameter="y_val"):
         model.fit(X[train], Y[train], qid=QID[train], **given | {"y_val": np.zeros(val.sum())})
-
-
-@pytest.mark.parametrize(("name", "k"), [("ndcg", 5), ("disagreement", None)])
-def test_a_scorer_chooses_as_its_measure(name, k):
-    X, y, qid = ranking_data(4, queries=15)
-    measure = Measure(name, k=k, convention="trec")
-    of_scorer, of_measure = (
-        RankRLSCV(scoring=scoring).fit(X, y, qid=qid) for scoring in (make_ranking_scorer(measure), measure)
-    )
-    assert (of_scorer.best_score_, of_scorer.alpha_) == (of_measure.best_score_, of_measure.alpha_)
 
 
 def test_functions_without_a_number():

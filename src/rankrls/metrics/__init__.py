@@ -2,15 +2,12 @@
 
 from rankrls.metrics._measure import Measure, evaluate, preference_accuracy, resolve_measure
 from rankrls.metrics._runs import evaluate_run
-from rankrls.metrics._scorer import RankingScorer, make_ranking_scorer
 from rankrls.metrics._survival import time_dependent_auc, uno_concordance
 
 __all__ = [
     "Measure",
-    "RankingScorer",
     "evaluate",
     "evaluate_run",
-    "make_ranking_scorer",
     "preference_accuracy",
     "resolve_measure",
     "time_dependent_auc",

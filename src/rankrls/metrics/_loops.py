@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rankrls._compiled import compiled
 from rankrls._typing import Array, Index
-from rankrls.metrics._table import Chunk
 
 SUM = 0
 PRECISIONS = 1
@@ -19,10 +16,6 @@ ROW = 0
 AVERAGE = 1
 THRESHOLD = 2
 """Treatment of equal scores: in row order; by the mean over all orders, for sums; all at the end of their group."""
-LONGEST = 1500
-LONGEST_WEIGHTED = 400
-"""Largest number of rows of a query for which all pairs are compared, in a loop without branches; above it, scores are
-sorted. Pairs of weight 1 are counted in integers, several at once."""
 
 
 @compiled
@@ -170,42 +163,3 @@ def count_by_rows(scores: Array, label: Index, w: Array) -> tuple[Array, Array, 
     _sweep(scores, order, label, w, False, strict)
     _sweep(scores, order, label, w, True, weak)
     return strict[:, 0], weak[:, 0], strict[:, 1]
-
-
-class PairCounts(NamedTuple):
-    """Weights of the unordered pairs of each query; a pair of rows has weight ``w_i w_j``.
-
-    ``ordered`` and ``tied``, (queries,), cover pairs with different and with equal labels. The others have shape
-    (queries, columns): ``above`` and ``not_below`` cover pairs whose lower label is scored above, or not below, the
-    other; ``apart`` covers pairs with equal labels and different scores (0 if not requested).
-    """
-
-    ordered: Array
-    tied: Array
-    above: Array
-    not_below: Array
-    apart: Array
-
-
-def count_pairs(chunk: Chunk, *, same: bool) -> PairCounts:
-    """Count the pairs of each query of a chunk; with ``same``, also pairs with equal labels.
-
-    O(u^2) per column for a query of u rows where that is fastest, otherwise O(u log u).
-    """
-    chunk = chunk.in_order(chunk.y)
-    y, starts, (columns, m) = chunk.y, chunk.starts.astype(np.intp), chunk.scores.shape
-    w = np.ones(m) if chunk.weights is None else chunk.weights
-    scores = np.ascontiguousarray(chunk.scores)
-    counts = np.zeros((chunk.n_queries, columns, 3))
-    unit = bool((w == 1.0).all())
-    longest = LONGEST if unit else LONGEST_WEIGHTED
-    pairs = np.zeros((2, chunk.n_queries))
-    weigh_pairs(y, w, starts, pairs)
-    compare_pairs(scores, y, w, unit, same, starts, longest, counts)
-    for q in np.flatnonzero(np.diff(starts) > longest):
-        rows = slice(starts[q], starts[q + 1])
-        label = np.cumsum(np.diff(y[rows], prepend=y[rows.start]) != 0)
-        for k in range(columns):
-            counts[q, k] = [w[rows] @ c for c in count_by_rows(scores[k, rows], label, w[rows])]
-    counts[..., 2] *= same
-    return PairCounts(*pairs, *np.moveaxis(counts, -1, 0))

@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._checks import check_count, check_finite, check_word, vector_of
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
-from rankrls._errors import InputError
+from rankrls._errors import InputError, did_you_mean
 from rankrls._preferences import check_preferences
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import AnyArray, Array, Index
-from rankrls.metrics._table import BY_NAME, CHOICES, CONVENTIONS, Chunk, Definition, Gain
+from rankrls.metrics._scorer import score_model
+from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Chunk, Definition, Gain
 from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 
-_NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
+_NAME = re.compile(r"\s*([a-z_-]*?)(?:_cut|_?at)?(?:(?:\s*[@_.]\s*|:top=)?([0-9]+))?\s*")
+"""Pattern of names in lower case, also in other tools: ndcg@10, ndcg_cut_10, p_5, precisionat:top=5."""
 _MOST = float(np.finfo(np.float32).max)
-_FOREIGN = re.compile(r"\s*([a-z_-]*?)(?:_cut|_?at)?(?:(?:[@_.]|:top=)?([0-9]+)|@.*)?\s*")
-"""Pattern of names in other tools: ndcg_cut_10, P_5, hit@10, PrecisionAt:top=5."""
 _OTHER_NAMES = {
     "hit": "success",
     "hits": "success",
@@ -169,10 +169,10 @@ class Measure:
 
     def __post_init__(self) -> None:
         if not callable(self.name):
-            object.__setattr__(self, "name", _definition(self.name, self.name).name)
+            object.__setattr__(self, "name", _named(self.name, self.name).name)
         if isinstance(self.gain, list | np.ndarray):
             object.__setattr__(self, "gain", tuple(vector_of("gain", self.gain, "one gain per label").tolist()))
-        depth = self._definition.depth
+        depth = self.definition.depth
         if self.k is not None and depth == "none":
             raise InputError(f"{self.name} has no depth; got k={self.k!r}.", parameter="k")
         if self.k is not None:
@@ -181,13 +181,12 @@ class Measure:
             raise InputError(f"{self.name} needs a depth k, as in the name '{self.name}@10'.", parameter="k")
         check_word("convention", self.convention, CONVENTIONS)
         for name, value in self._given().items():
-            self._definition.check(name, value)
+            self.definition.check(name, value)
 
     @property
-    def _definition(self) -> Definition:
-        if callable(self.name):
-            return Definition(str(self), self._apply, depth="none")
-        return BY_NAME[self.name]
+    def definition(self) -> Definition:
+        """Row of the table of measures, or the definition of a function."""
+        return Definition(str(self), self._apply, depth="none") if callable(self.name) else BY_NAME[self.name]
 
     def _apply(self, chunk: Chunk) -> Array:
         """Values of a function for each query and column."""
@@ -207,11 +206,11 @@ class Measure:
     @property
     def choices(self) -> Any:
         """Choices of the convention, overridden by those given."""
-        return self._definition.chosen(self.convention, self._given())
+        return self.definition.chosen(self.convention, self._given())
 
     def _given(self) -> dict[str, Any]:
         """Choices that were given."""
-        values = {name: vars(self)[name] for name in CHOICES}
+        values = {name: vars(self)[name] for name in DEFAULTS}
         return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
@@ -224,31 +223,21 @@ class Measure:
     def __str__(self) -> str:
         if callable(self.name):
             return str(getattr(self.name, "__name__", repr(self.name)))
-        given = {} if self.convention == "letor" or self._definition.over_pairs else {"convention": self.convention}
+        given = {} if self.convention == "letor" or self.definition.over_pairs else {"convention": self.convention}
         given.update(self._given())
         inside = ", ".join(f"{k}={getattr(v, '__name__', repr(v))}" for k, v in given.items())
         depth = "" if self.k is None else f"@{self.k}"
-        return (self._definition.short or self.name) + (f"({inside})" if inside else "") + depth
+        return (self.definition.short or self.name) + (f"({inside})" if inside else "") + depth
 
     @property
     def greater_is_better(self) -> bool:
         """False only for errors."""
-        return self._definition.greater_is_better
-
-    @property
-    def uses_sample_weight(self) -> bool:
-        """Whether row weights matter; measures over positions ignore them."""
-        return self._definition.over_pairs
-
-    @property
-    def judged_only(self) -> bool:
-        """Whether documents of a run without a judgement are left out."""
-        return self._definition.judged_only
+        return self.definition.greater_is_better
 
     @property
     def not_judged(self) -> str:
         """Reason why no query may have a value."""
-        if not self._definition.over_pairs:
+        if not self.definition.over_pairs:
             return "every query is skipped"
         both = " and two different scores" if self.name == "kendall_tau" else ""
         return f"no query has two items with different labels{both}"
@@ -283,13 +272,13 @@ class Measure:
         ndarray of shape (queries, columns)
             NaN for a query that has no value.
         """
-        if self.choices.single_scores and not self._definition.over_pairs:
+        if self.choices.single_scores and not self.definition.over_pairs:
             single = np.clip(scores, -_MOST, _MOST).astype(np.float32).astype(np.float64)
             scores = np.where(scores == -np.inf, scores, single)
         chunk = Chunk(scores, y, weights, starts, self.k, self.choices)
-        if not self._definition.over_pairs:
+        if not self.definition.over_pairs:
             chunk = chunk.in_order(y if self.choices.ties == "worst" else places)
-        return self._definition.compute(chunk)
+        return self.definition.compute(chunk)
 
     def per_query(
         self,
@@ -340,7 +329,7 @@ class Measure:
             Scores, greater is better; each column is evaluated separately.
         y : array-like of shape (m,), optional
             Labels, if the other two are an estimator and X, as when scikit-learn calls ``scoring``: the result is then
-            that of :func:`make_ranking_scorer`.
+            the average over queries, for which greater is better: errors are negated.
         qid : array-like of shape (m,), optional
             One query id per row, in any order. By default, all rows belong to one query.
         sample_weight : array-like of shape (m,), optional
@@ -361,10 +350,10 @@ class Measure:
         ------
         ValueError
             If labels, scores or weights are not finite (the message names the row), a weight is negative, lengths
-            differ, or no query has a value.
+            differ, or no query has a value; and if an estimator was fitted with qid, but qid is missing.
         """
         if y is not None:
-            return self._scorer(y_true, y_score, y, qid=qid, sample_weight=sample_weight)
+            return score_model(self, y_true, y_score, y, qid, sample_weight)
         labels = vector_of("y_true", y_true, "one label per row")
         if not len(labels):
             raise InputError("y_true is empty: there is nothing to evaluate.", parameter="y_true")
@@ -381,15 +370,12 @@ class Measure:
             raise InputError(f"{self} is not defined for these data: {self.not_judged}.", parameter="y_true")
         return average if scores.ndim == 2 else float(average[0])
 
-    @property
-    def _scorer(self) -> Any:
-        from rankrls.metrics._scorer import RankingScorer
-
-        return RankingScorer(self)
-
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRequest:
         """Metadata that scikit-learn passes to a measure given as ``scoring``: qid, and weights if they are used."""
-        return self._scorer.get_metadata_routing()
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="qid", alias=True)
+        request.score.add_request(param="sample_weight", alias=self.definition.over_pairs)
+        return request
 
 
 def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
@@ -399,8 +385,8 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     ----------
     measure : str, Measure or callable
         Name of a :class:`Measure`, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"disagreement"``); a
-        :class:`Measure`, returned unchanged; a scorer of :func:`make_ranking_scorer`; or ``function(y_true, y_score) ->
-        float``, called once per query, where greater is better.
+        :class:`Measure`, returned unchanged; or ``function(y_true, y_score) -> float``, called once per query, where
+        greater is better. Names of other tools, such as ``"ndcg_cut_10"`` and ``"hit@5"``, are understood.
     convention : str, optional
         Convention of a measure given by name; "letor" by default.
 
@@ -421,17 +407,13 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     >>> print(resolve_measure("ndcg@3", convention="sklearn"))
     ndcg(convention='sklearn')@3
     """
-    from rankrls.metrics._scorer import RankingScorer
-
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str):
-        found = _NAME.fullmatch(measure)
-        name = _definition(found[1].lower() if found else "", measure).name
-        depth = int(found[2]) if found and found[2] else None
-        return Measure(name, k=depth, convention="letor" if convention is None else convention)
-    if isinstance(measure, RankingScorer):
-        return measure.measure
+        found = _NAME.fullmatch(measure.lower())
+        word, depth = ("", None) if found is None else found.groups()
+        name = _named(word, measure).name
+        return Measure(name, k=int(depth) if depth else None, convention="letor" if convention is None else convention)
     if callable(measure):
         return Measure(measure)
     expected = "a name such as 'ndcg@10', a rankrls.metrics.Measure or a function of (y_true, y_score)"
@@ -457,29 +439,15 @@ def needs_gains(measure: Any) -> bool:
     return found.name == "ndcg" and gain != "positive" and not callable(gain)
 
 
-def _definition(name: str, given: str) -> Definition:
+def _named(name: Any, given: Any) -> Definition:
     """Definition with this name; ``given`` is the user's spelling."""
-    if not isinstance(name, str) or name not in BY_NAME:
-        known = ", ".join(sorted(BY_NAME))
-        problem = f"unknown measure {given!r}.{_suggestion(str(given).lower())}"
-        problem += f" The measures are {known}; most take a depth, as in 'ndcg@10'."
+    known = _OTHER_NAMES.get(name, name) if isinstance(name, str) else ""
+    if known not in BY_NAME:
+        word = str(given).lower().partition("@")[0].strip()
+        problem = f"unknown measure {given!r}.{did_you_mean(_OTHER_NAMES.get(word, word), BY_NAME)}"
+        problem += f" The measures are {', '.join(sorted(BY_NAME))}; most take a depth, as in 'ndcg@10'."
         raise InputError(problem, parameter="measure")
-    return BY_NAME[name]
-
-
-def _suggestion(given: str) -> str:
-    """Question that suggests the most similar measure, in the notation of this module."""
-    found = _FOREIGN.fullmatch(given)
-    word, depth = ("", None) if found is None else found.groups()
-    near = get_close_matches(_OTHER_NAMES.get(word, word), BY_NAME, n=1)
-    if not near:
-        return ""
-    name = near[0]
-    wanted = BY_NAME[near[0]].depth
-    if wanted == "none" or (wanted == "any" and depth is None and "@" not in given):
-        return f" Did you mean {name!r}?"
-    rule = "" if depth else " A depth is a whole number of at least 1."
-    return f" Did you mean '{name}@{depth or 10}'?{rule}"
+    return BY_NAME[known]
 
 
 def evaluate(

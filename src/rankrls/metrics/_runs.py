@@ -48,7 +48,7 @@ class JoinedRun:
         if measure.name == "pair_squared_error" or callable(measure.name):
             problem = f"{measure} needs a score for every judged document, but a run has scores of retrieved ones only."
             raise InputError(problem, parameter="measures")
-        rows = np.flatnonzero(self.judged) if measure.judged_only else np.arange(len(self.y))
+        rows = np.flatnonzero(self.judged) if measure.definition.judged_only else np.arange(len(self.y))
         layout = query_layout(self.layout.codes[rows], len(rows))
         return measure.per_query(self.y[rows], self.scores[rows, None], layout, docno=self.docno[rows])[:, 0]
 
@@ -67,37 +67,31 @@ def join_run(qrels: ByDocument, run: ByDocument) -> JoinedRun:
         if qrels and run:
             problem += f" Judgements begin with query {next(iter(qrels))!r}, and the run with {next(iter(run))!r}."
         raise InputError(problem, parameter="run")
-    queries: list[str] = []
-    documents: list[str] = []
-    y: list[float] = []
-    scores: list[float] = []
-    for query, labels in qrels.items():
-        retrieved = run.get(query, {})
-        union = [*labels, *(document for document in retrieved if document not in labels)]
-        queries += [query] * len(union)
-        documents += union
-        y += [labels.get(document, np.nan) for document in union]
-        scores += [retrieved.get(document, -np.inf) for document in union]
-    labels_of_rows = np.array(y, dtype=np.float64)
-    scores_of_rows = np.array(scores, dtype=np.float64)
-    known = ~np.isnan(labels_of_rows)
-    retrieved_rows = scores_of_rows > -np.inf
-    if not (np.isfinite(scores_of_rows[retrieved_rows]).all() and np.isfinite(labels_of_rows[known]).all()):
+    rows = [
+        (query, document, labels.get(document, np.nan), run.get(query, {}).get(document, -np.inf))
+        for query, labels in qrels.items()
+        for document in {**labels, **run.get(query, {})}
+    ]
+    queries, documents, *numbers = zip(*rows, strict=True)
+    y, scores = np.array(numbers, dtype=np.float64)
+    if np.isinf(y).any() or not (scores < np.inf).all():
         raise InputError("Labels and scores must be finite numbers.", parameter="run")
+    known = ~np.isnan(y)
+    retrieved = scores > -np.inf
     counts = {
         "queries": len(qrels),
         "queries_without_results": len(qrels.keys() - run.keys()),
         "queries_without_judgements": len(run.keys() - qrels.keys()),
-        "relevant_not_retrieved": int((~retrieved_rows & (labels_of_rows >= 1)).sum()),
-        "retrieved_not_judged": int((retrieved_rows & ~known).sum()),
+        "relevant_not_retrieved": int((~retrieved & (y >= 1)).sum()),
+        "retrieved_not_judged": int((retrieved & ~known).sum()),
     }
     layout = query_layout(np.array(queries, dtype=object), len(queries))
-    judged = known & (labels_of_rows >= 0)
+    judged = known & (y >= 0)
     first = layout.starts[:-1]
     judged[first] |= ~np.logical_or.reduceat(judged, first)
     return JoinedRun(
-        y=np.where(known, labels_of_rows, 0.0),
-        scores=scores_of_rows,
+        y=np.where(known, y, 0.0),
+        scores=scores,
         judged=judged,
         docno=np.array(documents, dtype=object),
         layout=layout,

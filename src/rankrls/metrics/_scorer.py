@@ -1,100 +1,43 @@
-"""A ranking measure as a scikit-learn scorer."""
+"""Models that scikit-learn combines, pipelines and searches: their steps, their scores, and the value of a measure."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._errors import InputError
-from rankrls.metrics._measure import Measure, resolve_measure
 from rankrls.metrics._values import labelled_rows
 
+if TYPE_CHECKING:
+    from rankrls.metrics._measure import Measure
 
-class RankingScorer:
-    """Scorer of an estimator's ranking, made by :func:`make_ranking_scorer`.
 
-    It has scikit-learn's interface, ``scorer(estimator, X, y, qid=qid)``, where greater is better. If metadata routing
-    is enabled, it requests ``qid``, and ``sample_weight`` if the measure uses it. Rows whose label is NaN are left out
-    for estimators that use unlabelled rows.
+def score_model(measure: Measure, model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> float:
+    """Average of a measure of a model's ranking over queries; negated for an error.
+
+    Rows whose label is NaN are left out for estimators that use unlabelled rows.
+
+    Raises
+    ------
+    InputError
+        If the model was fitted with qid but the measure did not receive it: all rows would count as one query.
     """
-
-    def __init__(self, measure: Measure) -> None:
-        self.measure = measure
-
-    def __call__(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """Average of the measure over queries; negated for an error.
-
-        Raises
-        ------
-        ValueError
-            If the estimator was fitted with qid but the scorer did not receive it: all rows would count as one query.
-        """
-        if qid is None and _holds(estimator, "fitted_with_qid_"):
-            raise InputError(
-                f"{self!r} did not get qid, but the model was fitted with it. qid reaches scorers by metadata "
-                "routing: call sklearn.set_config(enable_metadata_routing=True) first, and pass "
-                "params={'qid': qid} to cross_validate, or qid=qid to the fit of a search.",
-                parameter="qid",
-            )
-        scores = predict_by_query(estimator, X, qid)
-        used = sample_weight if self.measure.uses_sample_weight else None
-        if _holds(estimator, "_takes_unlabelled"):
-            y, scores, qid, used = labelled_rows(y, scores, qid, used)
-        value = float(self.measure(y, np.asarray(scores), qid=qid, sample_weight=used))
-        return value if self.measure.greater_is_better else -value
-
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Request ``qid``, and ``sample_weight`` if the measure uses weights."""
-        request = MetadataRequest(owner=self)
-        request.score.add_request(param="qid", alias=True)
-        request.score.add_request(param="sample_weight", alias=self.measure.uses_sample_weight)
-        return request
-
-    def __repr__(self) -> str:
-        return f"make_ranking_scorer({str(self.measure)!r})"
-
-
-def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> RankingScorer:
-    """Make a scorer from a ranking measure, for ``GridSearchCV``, ``cross_validate`` and similar functions.
-
-    Parameters
-    ----------
-    measure : str, Measure or callable
-        See :func:`resolve_measure`.
-    convention : str, optional
-        Convention of a measure given by name; "letor" by default.
-
-    Returns
-    -------
-    RankingScorer
-        Scorer for which greater is better: errors are negated.
-
-    Examples
-    --------
-    >>> import numpy as np, sklearn
-    >>> from sklearn.model_selection import GroupKFold, cross_validate
-    >>> from rankrls import RankRLS
-    >>> from rankrls.metrics import make_ranking_scorer
-    >>> rng = np.random.default_rng(0)
-    >>> X, qid = rng.normal(size=(60, 3)), np.repeat(np.arange(6), 10)
-    >>> y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
-    >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     found = cross_validate(
-    ...         RankRLS(),
-    ...         X,
-    ...         y,
-    ...         cv=GroupKFold(3),
-    ...         params={"qid": qid, "groups": qid},
-    ...         scoring={"map": make_ranking_scorer("map"), "ndcg": make_ranking_scorer("ndcg@5")},
-    ...     )
-    >>> found["test_map"].shape, bool((found["test_map"] > 0.8).all())
-    ((3,), True)
-    """
-    return RankingScorer(resolve_measure(measure, convention))
+    if qid is None and _holds(model, "fitted_with_qid_"):
+        raise InputError(
+            f"The measure {measure} did not get qid, but the model was fitted with it. qid reaches scorers by metadata "
+            "routing: call sklearn.set_config(enable_metadata_routing=True) first, and pass "
+            "params={'qid': qid} to cross_validate, or qid=qid to the fit of a search.",
+            parameter="qid",
+        )
+    scores = predict_by_query(model, X, qid)
+    weights = sample_weight if measure.definition.over_pairs else None
+    if _holds(model, "_takes_unlabelled"):
+        y, scores, qid, weights = labelled_rows(y, scores, qid, weights)
+    value = float(measure(y, np.asarray(scores), qid=qid, sample_weight=weights))
+    return value if measure.greater_is_better else -value
 
 
 def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
@@ -117,9 +60,8 @@ def unwrapped(model: Any) -> tuple[list[Any], Any]:
         return unwrapped(model.best_estimator_)
     if not isinstance(model, Pipeline):
         return [], model
-    *before, (_, last) = model.steps
-    inner, final = unwrapped(last)
-    return [step for _, step in before if step is not None and step != "passthrough"] + inner, final
+    inner, final = unwrapped(model.steps[-1][1])
+    return _transformers(model) + inner, final
 
 
 @runtime_checkable
@@ -133,25 +75,22 @@ class ChecksFeatures(Protocol):
 
 def final_step_inputs(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     """Last step of a pipeline or a search, and X as transformed for that step."""
-    if isinstance(model, Pipeline):
-        *before, (_, last) = model.steps
-        for _, step in before:
-            X = _transformed(step, X, qid)
-        return final_step_inputs(last, X, qid)
     if isinstance(model, ChecksFeatures):
         X = model._checked_features(X)
     if hasattr(model, "best_estimator_"):
         return final_step_inputs(model.best_estimator_, X, qid)
-    return model, X
+    if not isinstance(model, Pipeline):
+        return model, X
+    for step in _transformers(model):
+        if isinstance(step, Pipeline):
+            step, X = final_step_inputs(step, X, qid)
+        X = step.transform(X, qid=qid) if _holds(step, "fitted_with_qid_") else step.transform(X)
+    return final_step_inputs(model.steps[-1][1], X, qid)
 
 
-def _transformed(step: Any, X: Any, qid: Any) -> Any:
-    if step is None or isinstance(step, str):  # "passthrough"
-        return X
-    if isinstance(step, Pipeline):
-        last, X = final_step_inputs(step, X, qid)
-        return _transformed(last, X, qid)
-    return step.transform(X, qid=qid) if _holds(step, "fitted_with_qid_") else step.transform(X)
+def _transformers(model: Pipeline) -> list[Any]:
+    """Steps of a pipeline before the last, without those that change nothing."""
+    return [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
 
 
 def _holds(estimator: Any, name: str) -> bool:

@@ -4,52 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankrls._checks import check_number, check_word
 from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Array, Index
+from rankrls.metrics._loops import (
+    AVERAGE,
+    CASCADE,
+    PRECISIONS,
+    ROW,
+    SUM,
+    THRESHOLD,
+    compare_pairs,
+    count_by_rows,
+    walk_down,
+    weigh_pairs,
+)
 from rankrls.metrics._values import ratio
+
+LONGEST = 1500
+LONGEST_WEIGHTED = 400
+"""Largest number of rows of a query for which all pairs are compared, in a loop without branches; above it, scores are
+sorted. Pairs of weight 1 are counted in integers, several at once."""
 
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
 
 
-class Choice(NamedTuple):
-    """One choice of a measure: its default, the allowed words, and a description and check of other values."""
-
-    default: Any
-    words: tuple[str, ...] = ()
-    other: str = ""
-    allows: Callable[[Any], bool] | None = None
+def _check_gain(name: str, value: Any) -> None:
+    if not (callable(value) or isinstance(value, tuple)):
+        check_word(name, value, ("exp2", "linear", "positive"))
 
 
-def _is_gain(value: Any) -> bool:
-    return callable(value) or isinstance(value, tuple)
+def _check_empty(name: str, value: Any) -> None:
+    if value != "skip":
+        check_number(name, value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
-
-
-def _is_probability(value: Any) -> bool:
-    return _is_number(value) and 0.0 < value < 1.0
-
-
-CHOICES = {
-    "gain": Choice("exp2", ("exp2", "linear", "positive"), "a tuple of gains or a function", _is_gain),
-    "discount": Choice("log2", ("log2", "letor")),
-    "empty": Choice(0.0, ("skip",), "a finite number", _is_number),
-    "ties": Choice("row"),
-    "relevant": Choice(1.0, (), "a finite label", _is_number),
-    "denominator": Choice("nominal", ("nominal", "reachable")),
-    "tied_labels": Choice("ignore", ("ignore", "half")),
-    "highest": Choice(4.0, (), "a finite label", _is_number),
-    "persistence": Choice(0.8, (), "a number above 0 and below 1", _is_probability),
+DEFAULTS: dict[str, Any] = {
+    "gain": "exp2",
+    "discount": "log2",
+    "empty": 0.0,
+    "ties": "row",
+    "relevant": 1.0,
+    "denominator": "nominal",
+    "tied_labels": "ignore",
+    "highest": 4.0,
+    "persistence": 0.8,
 }
-"""Choices explained by :class:`rankrls.metrics.Measure`."""
+"""Choices explained by :class:`rankrls.metrics.Measure`, with their defaults."""
+
+CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "gain": _check_gain,
+    "discount": partial(check_word, words=("log2", "letor")),
+    "empty": _check_empty,
+    "relevant": check_number,
+    "denominator": partial(check_word, words=("nominal", "reachable")),
+    "tied_labels": partial(check_word, words=("ignore", "half")),
+    "highest": check_number,
+    "persistence": partial(check_number, bounds={"above": 0.0, "below": 1.0}),
+}
 
 CONVENTIONS: dict[str, dict[str, Any]] = {
     "letor": {"discount": "letor"},
@@ -104,7 +123,7 @@ class Chunk:
         First row of each query, and the number of rows.
     k : int or None
     choices : namespace
-        Values of all :data:`~rankrls.metrics._table.CHOICES`.
+        Values of all :data:`~rankrls.metrics._table.DEFAULTS`.
     """
 
     scores: Array
@@ -142,28 +161,24 @@ class Chunk:
         rows = (self.y >= self.choices.relevant).astype(np.float64)
         return rows, self.sums(rows)
 
-    def walk(self, kind: str, values: Array, discounts: Array | None = None, depths: Any = None) -> Array:
+    def walk(self, kind: int, values: Array, discounts: Array | None = None, depths: Any = None) -> Array:
         """Result of :func:`~rankrls.metrics._loops.walk_down` to depth k, or to each query's own depth."""
-        from rankrls.metrics import _loops as loops
-
-        out = np.zeros((self.n_queries, len(self.scores)))
-        depths = np.full(self.n_queries, self.depth) if depths is None else depths.astype(np.intp)
         retrieved = self.sums((self.scores > -np.inf).astype(np.intp))
-        by = np.ones(max(self.depth, int(depths.max(initial=0)))) if discounts is None else discounts
-        ties = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(self.choices.ties, loops.ROW)
-        starts = self.starts.astype(np.intp)
+        depths = np.minimum(self.depth if depths is None else depths.astype(np.intp), retrieved).T
+        discounts = np.ones(self.depth) if discounts is None else discounts
         order = np.empty(self.scores.shape, dtype=np.uint64)
-        for a, b in pairwise(starts.tolist()):
+        for a, b in pairwise(self.starts.tolist()):
             order[:, a:b] = np.argsort(-self.scores[:, a:b], axis=1, kind="stable")
-        choices = getattr(loops, kind), ties
-        depths = np.ascontiguousarray(np.minimum(depths, retrieved).T)
-        loops.walk_down(*choices, self.scores, order, values, by, depths, starts, out)
+        ties = {"average": AVERAGE, "threshold": THRESHOLD}.get(self.choices.ties, ROW)
+        out = np.zeros((self.n_queries, len(self.scores)))
+        starts = self.starts.astype(np.intp)
+        walk_down(kind, ties, self.scores, order, values, discounts, np.ascontiguousarray(depths), starts, out)
         return out
 
     def ideal(self, values: Array, discounts: Array) -> Array:
         """Largest possible sum of discounted values of each query, (queries,)."""
         best = replace(self, scores=values[None], choices=SimpleNamespace(ties="row"))
-        return best.walk("SUM", values, discounts)[:, 0]
+        return best.walk(SUM, values, discounts)[:, 0]
 
     @property
     def depth(self) -> int:
@@ -215,17 +230,15 @@ class Definition:
         if name not in self.choices:
             has = ", ".join(self.choices) or "none"
             raise InputError(f"{self.name} does not depend on {name}; its choices are {has}.", parameter=name)
-        choice = CHOICES[name]
-        words = self.ties if name == "ties" else choice.words
-        if not ((isinstance(value, str) and value in words) or (choice.allows and choice.allows(value))):
-            listed = " or ".join(filter(None, (", ".join(map(repr, words)), choice.other)))
-            raise InputError(f"{name} of {self.name} must be {listed}; got {value!r}.", parameter=name)
+        if name == "ties":
+            check_word(name, value, self.ties)
+        else:
+            CHECKS[name](name, value)
 
     def chosen(self, convention: str, given: dict[str, Any]) -> SimpleNamespace:
         """Choices of a convention, overridden by those given."""
         own = self.own.get("", {}) | self.own.get(convention, {})
-        defaults = {name: choice.default for name, choice in CHOICES.items()} | {"single_scores": False}
-        return SimpleNamespace(**defaults | CONVENTIONS[convention] | own | given)
+        return SimpleNamespace(**{"single_scores": False} | DEFAULTS | CONVENTIONS[convention] | own | given)
 
 
 def _filled(values: Array, found: Array, chunk: Chunk) -> Array:
@@ -238,7 +251,7 @@ def _ndcg(chunk: Chunk) -> Array:
     gains = gains_of(chunk.choices.gain, chunk.y)
     discounts = discounts_of(chunk.choices.discount, chunk.depth)
     best = chunk.ideal(gains, discounts)
-    return _filled(ratio(chunk.walk("SUM", gains, discounts), best[:, None]), best, chunk)
+    return _filled(ratio(chunk.walk(SUM, gains, discounts), best[:, None]), best, chunk)
 
 
 def _average_precision(chunk: Chunk) -> Array:
@@ -247,7 +260,7 @@ def _average_precision(chunk: Chunk) -> Array:
         raise InputError(f"{problem} Choose ties='row'.", parameter="k")
     relevant, found = chunk.relevant()
     reachable = np.minimum(found, chunk.depth) if chunk.choices.denominator == "reachable" else found
-    return _filled(ratio(chunk.walk("PRECISIONS", relevant), reachable[:, None]), found, chunk)
+    return _filled(ratio(chunk.walk(PRECISIONS, relevant), reachable[:, None]), found, chunk)
 
 
 def _precision(chunk: Chunk) -> Array:
@@ -255,27 +268,27 @@ def _precision(chunk: Chunk) -> Array:
     places = np.full(chunk.n_queries, float(chunk.k or 1))
     if chunk.choices.denominator == "reachable":
         places = np.minimum(places, np.diff(chunk.starts))
-    return _filled(ratio(chunk.walk("SUM", relevant), places[:, None]), found, chunk)
+    return _filled(ratio(chunk.walk(SUM, relevant), places[:, None]), found, chunk)
 
 
 def _reciprocal_rank(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(chunk.walk("CASCADE", relevant, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found, chunk)
+    return _filled(chunk.walk(CASCADE, relevant, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found, chunk)
 
 
 def _recall(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(ratio(chunk.walk("SUM", relevant), found[:, None]), found, chunk)
+    return _filled(ratio(chunk.walk(SUM, relevant), found[:, None]), found, chunk)
 
 
 def _success(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(chunk.walk("CASCADE", relevant), found, chunk)
+    return _filled(chunk.walk(CASCADE, relevant), found, chunk)
 
 
 def _r_precision(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(ratio(chunk.walk("SUM", relevant, depths=found), found[:, None]), found, chunk)
+    return _filled(ratio(chunk.walk(SUM, relevant, depths=found), found[:, None]), found, chunk)
 
 
 def _expected_reciprocal_rank(chunk: Chunk) -> Array:
@@ -285,35 +298,69 @@ def _expected_reciprocal_rank(chunk: Chunk) -> Array:
         raise InputError(f"{problem} Use Measure('err', highest=...).", parameter="highest")
     satisfied = (np.exp2(np.maximum(chunk.y, 0.0)) - 1.0) / np.exp2(high)
     found = chunk.sums(satisfied)
-    return _filled(chunk.walk("CASCADE", satisfied, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found, chunk)
+    return _filled(chunk.walk(CASCADE, satisfied, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found, chunk)
 
 
 def _rank_biased_precision(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
     persistence = chunk.choices.persistence
     discounts = (1.0 - persistence) * persistence ** np.arange(chunk.depth)
-    return _filled(chunk.walk("SUM", relevant, discounts), found, chunk)
+    return _filled(chunk.walk(SUM, relevant, discounts), found, chunk)
 
 
 def _bpref(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    others = np.diff(chunk.starts) - found
-    query = np.repeat(np.arange(chunk.n_queries), np.diff(chunk.starts))
-    fewer = np.maximum(np.minimum(found, others), 1.0)[query]
-    values = np.empty((chunk.n_queries, len(chunk.scores)))
-    for k, scores in enumerate(chunk.scores):
-        order = np.lexsort((-scores, query))
-        hits = relevant[order]
-        misses = np.cumsum(1.0 - hits)
-        above = misses - (misses - (1.0 - hits))[chunk.starts[:-1]][query]
-        share = 1.0 - np.minimum(above, found[query]) / fewer
-        values[:, k] = chunk.sums(share * hits * (scores[order] > -np.inf))
+    values = np.zeros((chunk.n_queries, len(chunk.scores)))
+    for q, (a, b) in enumerate(pairwise(chunk.starts)):
+        fewer = max(min(found[q], b - a - found[q]), 1.0)
+        for k, scores in enumerate(chunk.scores[:, a:b]):
+            order = np.argsort(-scores, kind="stable")
+            hits = relevant[a:b][order]
+            above = np.minimum(np.cumsum(1.0 - hits), found[q])
+            values[q, k] = (1.0 - above / fewer) @ (hits * (scores[order] > -np.inf))
     return _filled(ratio(values, found[:, None]), found, chunk)
 
 
-def disagreement(chunk: Chunk) -> Array:
-    from rankrls.metrics._loops import count_pairs
+class PairCounts(NamedTuple):
+    """Weights of the unordered pairs of each query; a pair of rows has weight ``w_i w_j``.
 
+    ``ordered`` and ``tied``, (queries,), cover pairs with different and with equal labels. The others have shape
+    (queries, columns): ``above`` and ``not_below`` cover pairs whose lower label is scored above, or not below, the
+    other; ``apart`` covers pairs with equal labels and different scores (0 if not requested).
+    """
+
+    ordered: Array
+    tied: Array
+    above: Array
+    not_below: Array
+    apart: Array
+
+
+def count_pairs(chunk: Chunk, *, same: bool) -> PairCounts:
+    """Count the pairs of each query of a chunk; with ``same``, also pairs with equal labels.
+
+    O(u^2) per column for a query of u rows where that is fastest, otherwise O(u log u).
+    """
+    chunk = chunk.in_order(chunk.y)
+    y, starts, (columns, m) = chunk.y, chunk.starts.astype(np.intp), chunk.scores.shape
+    w = np.ones(m) if chunk.weights is None else chunk.weights
+    scores = np.ascontiguousarray(chunk.scores)
+    counts = np.zeros((chunk.n_queries, columns, 3))
+    unit = bool((w == 1.0).all())
+    longest = LONGEST if unit else LONGEST_WEIGHTED
+    pairs = np.zeros((2, chunk.n_queries))
+    weigh_pairs(y, w, starts, pairs)
+    compare_pairs(scores, y, w, unit, same, starts, longest, counts)
+    for q in np.flatnonzero(np.diff(starts) > longest):
+        rows = slice(starts[q], starts[q + 1])
+        label = np.cumsum(np.diff(y[rows], prepend=y[rows.start]) != 0)
+        for k in range(columns):
+            counts[q, k] = [w[rows] @ c for c in count_by_rows(scores[k, rows], label, w[rows])]
+    counts[..., 2] *= same
+    return PairCounts(*pairs, *np.moveaxis(counts, -1, 0))
+
+
+def disagreement(chunk: Chunk) -> Array:
     half = chunk.choices.tied_labels == "half"
     counts = count_pairs(chunk, same=half)
     pairs = counts.ordered + half * counts.tied
@@ -329,8 +376,6 @@ def _auc(chunk: Chunk) -> Array:
 
 
 def _kendall_tau(chunk: Chunk) -> Array:
-    from rankrls.metrics._loops import count_pairs
-
     # Concordant minus discordant, over the geometric mean of the pairs not tied in y and not tied in scores.
     counts = count_pairs(chunk, same=True)
     ordered = counts.ordered[:, None]

@@ -204,7 +204,7 @@ def described(description: str, data: Data) -> str:
 
 def row_order_warnings(measure: Measure, data: Data, found: SearchState[Solutions]) -> tuple[InputWarning, ...]:
     """Warning that a random order of rows, which orders equal scores, changes the measure by many standard errors."""
-    if found.best_scores is None or measure.uses_sample_weight:  # measures of pairs do not see the order
+    if found.best_scores is None or measure.definition.over_pairs:  # measures of pairs do not see the order
         return ()
     score = data.measure_in_random_order(measure, found.best_scores)
     if not abs(found.best_score - score) > _MANY * found.best_error:

@@ -151,7 +151,7 @@ def preferred_items(
 def warn_of_one_ranking(spec: Spec, data: LabelledItems) -> None:
     """Warn if a measure of positions selects on one ranking of all evaluated rows."""
     measure = spec.measure
-    if measure is None or data.has_qid or callable(measure.name) or measure.uses_sample_weight:
+    if measure is None or data.has_qid or callable(measure.name) or measure.definition.over_pairs:
         return
     problem = f"Without qid, {measure} uses only the first positions of one ranking of all {data.n_rows} rows."
     remedy = "Pass qid, or use a measure of pairs (scoring)."

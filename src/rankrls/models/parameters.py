@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral, Real
-from operator import ge, gt, le, lt
+from numbers import Integral
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankrls._checks import check_word
+from rankrls._checks import check_number, check_word
 from rankrls._errors import InputError
 from rankrls._typing import Array, HasShape, Params, Values, VectorLike
 from rankrls.metrics import Measure
@@ -98,17 +97,10 @@ def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check
     """Check for a finite number inside bounds (``least``, ``above``, ``most``, ``below``); ``whole`` requires whole
     numbers, and ``none`` allows None.
     """
-    limits = {"least": (ge, "of at least"), "above": (gt, "above"), "most": (le, "up to"), "below": (lt, "below")}
-    words = ", ".join(f"{limits[name][1]} {bound:g}" for name, bound in bounds.items())
-    what = f"a {'whole ' if whole else ''}number{' ' + words if words else ''}"
-    kind: Any = Integral if whole else Real
 
     def check(name: str, value: Any) -> None:
-        if none and value is None:
-            return
-        known = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(value))
-        if not known or not all(limits[limit][0](value, bound) for limit, bound in bounds.items()):
-            raise InputError(f"{name} must be {what}; got {value!r}.", parameter=name)
+        if not (none and value is None):
+            check_number(name, value, bounds, whole=whole)
 
     return check
 
