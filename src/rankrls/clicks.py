@@ -14,13 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
 from rankrls._checks import check_finite, numbers_of, refuse_where, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._rows import check_finite_features
-from rankrls._shown import Shown, table_text
+from rankrls._shown import Shown, records, table_text
 from rankrls._typing import Array, Index
 
 __all__ = ["Propensities", "corrected_clicks", "estimate_propensities"]
@@ -112,9 +114,9 @@ class Propensities(Shown):
 
     def as_dict(self) -> dict[str, dict[str, float]]:
         """Values by position, for JSON."""
-        names = ("examination", "low", "high", "impressions")
-        rows = np.transpose([self.examination, *self.interval, self.impressions]).tolist()
-        return {str(k): dict(zip(names, row, strict=True)) for k, row in zip(self.positions, rows, strict=True)}
+        low, high = self.interval
+        columns = {"examination": self.examination, "low": low, "high": high, "impressions": self.impressions}
+        return dict(zip(map(str, self.positions), records(columns), strict=True))
 
     def __str__(self) -> str:
         lines = zip(self.positions, self.examination, *self.interval, self.impressions, strict=True)
@@ -214,7 +216,7 @@ def estimate_propensities(
     group = np.cumsum(shown >= ENOUGH) - 1
     codes = group[codes]
     first = codes == 0
-    top_rate = n[first] @ rates[first] / n[first].sum()
+    top_rate = np.average(rates[first], weights=n[first])
     if not top_rate > 0.0:
         problem = f"Position {positions[0]}, the first, has no click, and examination is measured against it."
         raise InputError(problem, parameter="clicks")
@@ -224,8 +226,7 @@ def estimate_propensities(
     if qid is None:  # bootstrap samples do not depend on the order of rows
         query = np.argsort(np.lexsort([*features.T, rates, n, codes]))
     else:
-        layout = query_layout(qid, m)
-        query = np.argsort(layout.by_id)[layout.codes]
+        query = query_layout(qid, m).codes_by_id
     error = _bootstrap(features, codes, rates, n, theta, query, random_state)
     pooled = len(positions) - len(theta)
     return Propensities(positions, theta[group], error[group], shown, pooled, impressions is None)
@@ -258,13 +259,10 @@ def corrected_clicks(
 
 def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array, NDArray[np.int64]]:
     """Click rate of each row (0 if it was never shown), its impressions and its position."""
-    given = {"clicks": clicks, "position": position}
-    if impressions is not None:
-        given["impressions"] = impressions
-    vectors = {name: vector_of(name, values, "one for each row") for name, values in given.items()}
-    c = vectors["clicks"]
-    n = vectors.get("impressions", np.ones(len(c)))
-    for name, values in vectors.items():
+    c = vector_of("clicks", clicks, "one for each row")
+    n = np.ones(len(c)) if impressions is None else vector_of("impressions", impressions, "one for each row")
+    rows = vector_of("position", position, "one for each row")
+    for name, values in {"clicks": c, "impressions": n, "position": rows}.items():
         if len(values) != len(c):
             raise InputError(f"{name} has {len(values)} rows, but there are {len(c)} clicks.", parameter=name)
         check_finite(name, values, "entry")
@@ -277,7 +275,7 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         problem = f"clicks must be numbers of clicks, not rates; row {k} has {c[k]:g} in {n[k]:g} impressions."
         return f"{problem} Multiply the rates by the impressions."
 
-    positions = _whole("position", vectors["position"])
+    positions = _whole("position", rows)
     refuse_where((c < 0.0) | (c > n), "clicks", impossible)
     if c.max(initial=0.0) <= 1.0:
         refuse_where((c % 1.0 != 0.0) & (n > 1.0), "clicks", rate)
@@ -294,8 +292,7 @@ def _features(X: Any) -> Array:
         projection = SparseRandomProjection(_MOST_FEATURES // 2, dense_output=True, random_state=0)
         values = projection.fit_transform(values)
     dense = values.toarray() if sparse.issparse(values) else values
-    scale = dense.std(axis=0)
-    dense = (dense - dense.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)
+    dense = StandardScaler().fit_transform(dense)
     squares = dense**2
     return np.hstack([np.ones((len(dense), 1)), dense, squares - squares.mean(axis=0)])
 
@@ -344,11 +341,12 @@ def _bootstrap(Z: Array, codes: Index, rates: Array, n: Array, theta: Array, que
     for _ in range(_BOOTSTRAP):
         times = np.bincount(rng.integers(queries, size=drawn), minlength=queries)[query]
         rows = np.flatnonzero(times)
+        codes_drawn = codes[rows]
         weights = n[rows] * times[rows]
-        shown = np.bincount(codes[rows], weights, len(theta))
-        top_clicks = weights[codes[rows] == 0] @ rates[rows][codes[rows] == 0]
-        if (shown > 0.0).all() and top_clicks > 0.0:
-            samples.append(_alternate(Z[rows], codes[rows], rates[rows], weights, theta))
+        shown = np.bincount(codes_drawn, weights, len(theta))
+        clicked = np.bincount(codes_drawn, weights * rates[rows], len(theta))
+        if shown.all() and clicked[0] > 0.0:
+            samples.append(_alternate(Z[rows], codes_drawn, rates[rows], weights, theta))
     if queries < 2 or len(samples) < 2:
         return np.where(np.arange(len(theta)) == 0, 0.0, np.nan)
     return np.asarray(np.std(samples, axis=0, ddof=1) * np.sqrt(drawn / queries))
@@ -356,12 +354,9 @@ def _bootstrap(Z: Array, codes: Index, rates: Array, n: Array, theta: Array, que
 
 def _warn_if_confounded(Z: Array, codes: Index, n: Array) -> None:
     """Warn if the features nearly determine the positions of items."""
-    root = np.sqrt(n)
-    y = np.log1p(codes) - np.average(np.log1p(codes), weights=n)
-    fit = linalg.lstsq(Z * root[:, None], y * root)[0]
-    left = float(n @ (y - Z @ fit) ** 2)
-    whole = float(n @ y**2)
-    if whole > 0.0 and left < (1.0 - CONFOUNDED) * whole:
-        problem = f"The features explain {100 * (1 - left / whole):.0f} % of the positions: examination and relevance "
+    logarithms = np.log1p(codes)
+    explained = LinearRegression().fit(Z, logarithms, n).score(Z, logarithms, n)
+    if codes.any() and explained > CONFOUNDED:
+        problem = f"The features explain {100 * explained:.0f} % of the positions: examination and relevance "
         problem += "are hard to separate. Pass known propensities, or shuffle some results."
         warn_user(InputWarning(problem, parameter="position"))

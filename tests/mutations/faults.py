@@ -286,8 +286,8 @@ FAULTS = [
         ("ddof=1) * np.sqrt(drawn / queries)", "ddof=1)"),
         ("np.bincount(codes, n * g * g, len(theta))", "np.bincount(codes, n * g, len(theta))"),
         ("weights = n[rows] * times[rows]", "weights = n[rows]"),
-        ("left < (1.0 - CONFOUNDED) * whole", "left < CONFOUNDED * whole"),
-        ("query = np.argsort(layout.by_id)[layout.codes]", "query = layout.codes"),
+        ("explained > CONFOUNDED", "explained > 1.0 - CONFOUNDED"),
+        ("query_layout(qid, m).codes_by_id", "query_layout(qid, m).codes"),
     ),
     # preprocessing
     *_planted(
