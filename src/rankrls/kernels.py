@@ -232,7 +232,7 @@ class KernelColumns:
         xp = namespace(X)
         out: Array = xp.empty((X.shape[0], self.Z.shape[0]), dtype=self.Z.dtype, device=device_of(X))
         eps = float(xp.finfo(out.dtype).eps)
-        for rows in row_slices(len(out), max(16, chunk_values(X) // max(self.Z.shape[0], 1))):
+        for rows in row_slices(X.shape[0], max(16, chunk_values(X) // max(self.Z.shape[0], 1))):
             block = self._shifted(take_items(X, rows))
             part = take_items(out, rows)
             numbers = _manhattan(block, self.Z) if formula.measure == "manhattan" else block @ self.Z.T

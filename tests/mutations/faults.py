@@ -307,7 +307,7 @@ FAULTS = [
         ("if totals[word] >= least]", "if totals[word] > least]"),
         ("frequent = frequent[: most - 1]", "frequent = frequent[:most]"),
         ("out.data *= self.idf[out.indices]", "pass"),
-        ("len(ours[i] & wanted[j])", "len(ours[i] | wanted[j])"),
+        ("return (self.counts(texts) > 0.0).astype(np.float64)", "return self.counts(texts)"),
         ("            parts.append(missing)\n", "            parts.append(~missing)\n"),
         ("self._key(word) not in self.places)", "word not in self.known)"),
         ("if span >= 2 * length]", "if span >= length]"),
@@ -324,7 +324,7 @@ FAULTS = [
         "preprocessing/_table_encoder.py",
         "preprocessing",
         ('and (use.kind != "query text" or texts)]', "]"),
-        ("and dense < _DENSE_FROM * n", ""),
+        ("for encoding in found if not isinstance(encoding, Numbers))", "for encoding in found)"),
         ('{"missing": int(column.missing.sum())}', '{"missing": 0}'),
     ),
     # io

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._cached import cached_property
 from rankrls._cells import cell_number, is_missing
-from rankrls._checks import check_count, check_word, unchanged_on_error
+from rankrls._checks import check_count, check_number, check_word, unchanged_on_error
 from rankrls._errors import InputError, InputWarning, did_you_mean, format_setting, warn_user
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._records import unrecorded
@@ -98,10 +98,6 @@ class Column:
         words, codes = self.as_texts()
         counts = np.bincount(codes, minlength=len(words)).tolist()
         return {word: n for word, n in zip(words, counts, strict=True) if n and word is not None}
-
-    def distinct(self) -> int:
-        """Number of different values."""
-        return len(np.unique(self.values[~self.missing]))
 
     def varies(self, layout: QueryLayout) -> bool:
         """Whether two rows of a query differ."""
@@ -292,7 +288,7 @@ def column_uses(
     shown = []
     options: dict[str, list[str]] = {}
     for name, column in columns.items():
-        distinct = column.distinct()
+        distinct = len(np.unique(column.values[~column.missing]))
         n_missing = int(column.missing.sum())
         kind, reason = _kind(column, named.get(name), distinct, encoder, formats)
         if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
@@ -655,8 +651,14 @@ class Vocabulary:
 
     def counts(self, texts: Sequence[str]) -> Any:
         """Counts of the words in each text, a CSR array of shape (texts, words)."""
+        if not self.words:  # which CountVectorizer refuses
+            return sparse.csr_array((len(texts), 0))
         counter = CountVectorizer(vocabulary=self.words, token_pattern=_WORD.pattern, dtype=np.float64)
         return sparse.csr_array(counter.transform(texts))
+
+    def present(self, texts: Sequence[str]) -> Any:
+        """1 for each word of a text, otherwise 0, a CSR array of shape (texts, words)."""
+        return (self.counts(texts) > 0.0).astype(np.float64)
 
     def tfidf(self, texts: Sequence[str]) -> Any:
         """Counts times inverse document frequencies, normalized to Euclidean norm 1 for each text."""
@@ -709,19 +711,14 @@ class Texts:
         texts, codes = _texts_of(column)
         parts: list[Any] = []
         for kind, vocabulary in self.vocabularies.items():
-            if kind == "word":
-                parts.append((vocabulary.counts(texts) > 0.0).astype(np.float64)[codes])
-            elif kind == "tfidf":
-                parts.append(vocabulary.tfidf(texts)[codes])
-            else:
+            if kind in NEED_QUERY:
                 asked, queries = _texts_of(query)
-                if kind == "similarity":
-                    found = vocabulary.tfidf(texts)[codes].multiply(vocabulary.tfidf(asked)[queries]).sum(axis=1)
-                else:
-                    ours = [{*_words(text)} for text in texts]
-                    wanted = [{*_words(text)} for text in asked]
-                    found = np.array([len(ours[i] & wanted[j]) for i, j in zip(codes, queries, strict=True)], float)
-                parts.append(sparse.csr_array(found[:, None]))
+                weights = vocabulary.tfidf if kind == "similarity" else Vocabulary.of(asked).present
+                shared = weights(texts)[codes].multiply(weights(asked)[queries]).sum(axis=1)
+                parts.append(sparse.csr_array(shared[:, None]))
+            else:
+                weights = vocabulary.tfidf if kind == "tfidf" else vocabulary.present
+                parts.append(weights(texts)[codes])
         return sparse.csr_array(sparse.hstack(parts))
 
 
@@ -734,8 +731,7 @@ def _texts_of(column: Column) -> tuple[list[str], Index]:
 Encoding = Numbers | Categories | Texts
 
 
-_FEW_COLUMNS = 500
-_DENSE_FROM = 0.3
+_MANY_INDICATORS = 500
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -781,8 +777,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     max_words : int, default=1000
         Maximum number of words of each text column that become features; the most frequent are used.
     sparse_output : {"auto", True, False}, default="auto"
-        Whether the result is sparse; "auto" if there are more than 500 features, and fewer than 30 % of them are
-        numbers or dates.
+        Whether the result is sparse; "auto" if more than 500 features are those of categories and texts.
 
     Attributes
     ----------
@@ -865,23 +860,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._fit(columns_of(X, missing=self.missing_words()), qid)
-        return self
-
-    @unchanged_on_error
-    def fit_transform(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
-        """``fit(X, qid=qid).transform(X)``, with the table read once."""
         columns = columns_of(X, missing=self.missing_words())
-        self._fit(columns, qid)
-        return self._encoded(columns)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False  # a table has named columns
-        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
-        return tags
-
-    def _fit(self, columns: dict[str, Column], qid: ArrayLike | None) -> None:
         fills = dict(self.impute) if isinstance(self.impute, Mapping) else dict.fromkeys(columns, self.impute)
         check_there([*self.columns_named(), *fills], columns)
         texts = self._checked(fills)
@@ -907,10 +886,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.encodings_: list[Encoding] = found
         counts = {encoding.column: len([*encoding.features()]) for encoding in found}
         self.columns_ = [replace(use, n_features=counts.get(use.name, 0)) for use in uses]
-        self.sparse_output_ = bool(self.sparse_output)
-        if self.sparse_output == "auto":
-            n, dense = (sum(counts[e.column] for e in found if isinstance(e, kinds)) for kinds in (Encoding, Numbers))
-            self.sparse_output_ = n > _FEW_COLUMNS and dense < _DENSE_FROM * n
+        n_indicators = sum(counts[encoding.column] for encoding in found if not isinstance(encoding, Numbers))
+        auto = self.sparse_output == "auto"
+        self.sparse_output_ = n_indicators > _MANY_INDICATORS if auto else bool(self.sparse_output)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # a table has named columns
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        return tags
 
     def _checked(self, fills: Mapping[str, Any]) -> Sequence[str]:
         """Kinds of text features; refuses invalid parameters other than names of columns."""
@@ -922,10 +907,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             text = f"sparse_output must be 'auto', True or False; got {self.sparse_output!r}."
             raise InputError(text, parameter="sparse_output")
         for value in fills.values():
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
-            if not (value is None or number or value in STRATEGIES):
-                text = f"impute must be one of {', '.join(STRATEGIES)}, or a finite number; got {value!r}."
-                raise InputError(text, parameter="impute")
+            if isinstance(value, str):
+                check_word("impute", value, STRATEGIES)
+            elif value is not None:
+                check_number("impute", value)
         asked = names_of("text_features", self.text_features)
         for name in asked:
             check_word("text_features", name, TEXT_FEATURES)
@@ -962,24 +947,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray or csr_array of shape (m, n), float64
         """
         columns = self._columns_needed(X)
-        self._warn_of_unseen(columns)
-        return self._encoded(columns)
+        unseen = []
+        for name, counts in self._unusual(columns).items():
+            if counts.get("unseen", 0) > 1 and sum(counts.values()) == len(columns[name].values):
+                unseen.append(name)
+        if unseen:
+            shown = ", ".join(f"{name!r} ({', '.join(map(repr, [*columns[name].counts()][:2]))})" for name in unseen)
+            text = f"Training rows have no category of any row in {shown}. Check how the cells are written."
+            warn_user(InputWarning(text, parameter="X"))
+        query = columns.get(str(self.query_text))
+        parts = _all_or_one_error(lambda encoding: encoding.transform(columns[encoding.column], query), self.encodings_)
+        if self.sparse_output_:
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
     def _columns_needed(self, X: Any) -> dict[str, Column]:
         check_is_fitted(self, "columns_")
         return columns_of(X, self.columns_needed_, self.missing_words())
-
-    def _warn_of_unseen(self, columns: Mapping[str, Column]) -> None:
-        """Warn of columns with several rows and no category that ``fit`` has seen."""
-        unseen: list[str] = []
-        for encoding in self.encodings_:
-            column = columns[encoding.column]
-            present = int((~column.missing).sum())
-            if isinstance(encoding, Categories) and present > 1 and encoding.unseen(column) == present:
-                unseen.append(f"{encoding.column!r} ({', '.join(map(repr, [*column.counts()][:2]))})")
-        if unseen:
-            text = f"Training rows have no category of any row in {', '.join(unseen)}. Check how the cells are written."
-            warn_user(InputWarning(text, parameter="X"))
 
     def count_unusual(self, X: Any) -> dict[str, dict[str, int]]:
         """Count the cells of each column that are missing, or categories that ``fit`` has not seen.
@@ -993,7 +977,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dict of str to dict of str to int
             "missing" and "unseen" of each column that has such cells.
         """
-        columns = self._columns_needed(X)
+        return self._unusual(self._columns_needed(X))
+
+    def _unusual(self, columns: Mapping[str, Column]) -> dict[str, dict[str, int]]:
         out: dict[str, dict[str, int]] = {}
         for encoding in self.encodings_:
             column = columns[encoding.column]
@@ -1037,14 +1023,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if isinstance(encoding, Numbers):
                 cells[encoding.column] = 0.0 if encoding.kind == "number" else "2000-01-01"
         return {name: [cell] * 2 for name, cell in cells.items()}
-
-    def _encoded(self, columns: Mapping[str, Column]) -> Any:
-        """The features of the rows; one error for all columns with cells that cannot be used."""
-        query = columns.get(str(self.query_text))
-        parts = _all_or_one_error(lambda encoding: encoding.transform(columns[encoding.column], query), self.encodings_)
-        if self.sparse_output_:
-            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
-        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
 
 def _all_or_one_error(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
