@@ -163,7 +163,7 @@ def check_number(
     if not known or not all(_LIMITS[limit][0](value, bound) for limit, bound in bounds.items()):
         words = " and".join(f" {_LIMITS[limit][1]} {bound:g}" for limit, bound in bounds.items())
         also = f", or None for {none}" if none else ""
-        what = "a whole number" if whole else "a finite number"
+        what = "a whole number" if whole else "a number"
         raise InputError(f"{name} must be {what}{words}{also}; got {value!r}.", parameter=name)
 
 

@@ -141,7 +141,7 @@ BAD_PARAMETERS = [
 ]
 BAD_CHOICES = [
     ({"kernel": "gaussian"}, Refusal("got 'gaussian'", "'linear', 'rbf'", parameter="kernel")),
-    ({"kernel": X @ X.T}, Refusal("one of", parameter="kernel", remedy="kernel='precomputed'")),
+    ({"kernel": X @ X.T}, Refusal("one of", parameter="kernel", remedy="'precomputed'")),
     ({"kernel": "polynomial", "degree": 0}, Refusal("whole", "got 0", parameter="degree")),
     ({"kernel": "polynomial", "degree": 2.5}, Refusal("got 2.5", "whole", parameter="degree")),
     ({"kernel_params": {"a": 1}}, Refusal("needs a kernel function", parameter="kernel_params")),
@@ -170,7 +170,7 @@ GRIDS = [
     ({"scoring": "ndcg@0"}, Refusal("a whole number", parameter="scoring")),
     ({"scoring": lambda y, f: None}, Refusal("returned None", parameter="measure")),
     ({"ties": ("include", "no")}, Refusal("got 'no'", "'include', 'exclude'", parameter="ties")),
-    ({"gamma": (0.1, -1.0)}, Refusal("got -1.0", "positive", parameter="gamma")),
+    ({"gamma": (0.1, -1.0)}, Refusal("got -1.0", "above 0", parameter="gamma")),
     ({"kernel": ("linear", "precomputed")}, Refusal("callable", parameter="kernel")),
     ({"kernel": ("rbf", np.dot)}, Refusal("callable", parameter="kernel")),
     ({"kernel": ("rbf", "linear"), "solver": "primal"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
