@@ -54,9 +54,6 @@ def test_how_many_threads(no_limits):
             assert n_threads() == 1
         finally:
             os.sched_setaffinity(0, before)
-    no_limits.setenv("LOKY_MAX_CPU_COUNT", "1")
-    assert n_threads() == 1
-    no_limits.delenv("LOKY_MAX_CPU_COUNT")
     assert n_threads() == joblib.cpu_count()
     no_limits.setenv("OMP_NUM_THREADS", "3")
     assert n_threads() == 3

@@ -81,12 +81,11 @@ def n_threads() -> int:
         value = os.environ.get(variable, "").split(",")[0].strip()
         if value.isdigit() and int(value) > 0:
             return int(value)
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
-    return _processors(frozenset(allowed), os.environ.get("LOKY_MAX_CPU_COUNT"))
+    return _processors(frozenset(os.sched_getaffinity(0)))
 
 
 @cache
-def _processors(allowed: frozenset[int], limit: str | None) -> int:
+def _processors(allowed: frozenset[int]) -> int:
     """Number of processors by joblib, cached because it reads files, which takes a sixth of the time of a small fit."""
     return max(1, int(joblib.cpu_count()))
 
@@ -159,25 +158,22 @@ class _BlasLimits:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.limits: list[int] = []
-        self.libraries: list[Any] = []
-        self.found: list[int] = []
+        self.found: list[tuple[Any, int]] = []
 
-    def add(self, threads: int) -> None:
+    @contextmanager
+    def limited(self, threads: int) -> Iterator[None]:
         with self.lock:
-            if not self.libraries:
-                import scipy.linalg.blas  # noqa: F401  (its BLAS must be loaded before it can be limited)
-
-                self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             if not self.limits:
-                self.found = [library.num_threads for library in self.libraries]
+                self.found = [(library, library.num_threads) for library in _blas_libraries()]
             self.limits.append(threads)
             self._set()
-
-    def remove(self, threads: int) -> None:
-        with self.lock:
-            if threads in self.limits:  # absent in a child that was forked inside
-                self.limits.remove(threads)
-                self._set()
+        try:
+            yield
+        finally:
+            with self.lock:
+                if threads in self.limits:  # absent in a child that was forked inside
+                    self.limits.remove(threads)
+                    self._set()
 
     def begin_child(self) -> None:
         """Reset in a forked child, where no limit is active and no thread of the parent holds the lock."""
@@ -187,8 +183,8 @@ class _BlasLimits:
             self._set()
 
     def _set(self) -> None:
-        for library, found in zip(self.libraries, self.found, strict=True):
-            library.set_num_threads(min(self.limits, default=found))
+        for library, threads in self.found:
+            library.set_num_threads(min(self.limits, default=threads))
         _give_up_control()
 
 
@@ -197,23 +193,20 @@ def _give_up_control() -> None:
     getattr(OpenBLASController, "clear_controlling_thread", lambda: None)()
 
 
+@cache
+def _blas_libraries() -> list[Any]:
+    import scipy.linalg.blas  # noqa: F401  (its BLAS must be loaded before it can be limited)
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
 _BLAS = _BlasLimits()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_BLAS.begin_child)
-
-
-@contextmanager
-def _limited_blas(threads: int) -> Iterator[None]:
-    _BLAS.add(threads)
-    try:
-        yield
-    finally:
-        _BLAS.remove(threads)
+os.register_at_fork(after_in_child=_BLAS.begin_child)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
     """Limit BLAS calls to one thread each, because the caller already runs one call per thread."""
-    return _limited_blas(1)
+    return _BLAS.limited(1)
 
 
 @contextmanager
@@ -224,7 +217,7 @@ def limited_threads(threads: int | None) -> Iterator[None]:
         return
     token = _LIMIT.set(threads)
     try:
-        with _limited_blas(threads):
+        with _BLAS.limited(threads):
             yield
     finally:
         _LIMIT.reset(token)

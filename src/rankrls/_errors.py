@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Self
@@ -13,9 +14,9 @@ __all__ = ["InputError", "InputWarning"]
 
 _LONG = 60.0
 """Expected duration, in seconds, beyond which a job is announced before it starts."""
-_FACTS = ("message", "parameter", "row", "column", "file", "line", "settings")
 
 
+@dataclass(eq=False, repr=False)
 class Located(Exception):  # noqa: N818
     """A message with its facts as attributes.
 
@@ -38,29 +39,24 @@ class Located(Exception):  # noqa: N818
         them by its options.
     """
 
-    def __init__(
-        self,
-        message: str,
-        parameter: str | None = None,
-        row: int | None = None,
-        column: int | str | None = None,
-        file: str | None = None,
-        line: int | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.message = message
-        self.parameter = parameter
-        self.row = row
-        self.column = column
-        self.file = file
-        self.line = line
-        self.settings = settings or {}
-        place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
-        super().__init__(place + message)
+    message: str
+    parameter: str | None = None
+    row: int | None = None
+    column: int | str | None = None
+    file: str | None = None
+    line: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.args = (self.message,)  # from which pickle makes a copy
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
+        return place + self.message
 
     def replace(self, **facts: Any) -> Self:
         """A copy with another message or other facts."""
-        return type(self)(**{name: vars(self)[name] for name in _FACTS} | facts)
+        return replace(self, **facts)
 
     def with_setting(self, name: str, value: Any) -> Self:
         """A copy that advises another value of a parameter."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankrls._checks import check_count, check_finite, numbers_of
+from rankrls._checks import check_count, check_finite, numbers_of, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, head_rows, table_text
@@ -87,16 +87,14 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     >>> ranking.rows.tolist(), ranking.positions.tolist()
     ([1, 0, 4, 3], [1, 2, 1, 2])
     """
-    values = _checked_scores(scores)
-    if values.ndim != 1:
-        raise InputError(f"scores must have shape (m,), one target at a time; got {values.shape}.", parameter="scores")
-    if k is not None:
-        check_count("k", k, none="all")
+    values = vector_of("scores", scores, "one target at a time")
+    check_finite("scores", values, "score")
     layout = query_layout(qid, len(values))
-    rows = _order(values, layout, docno)
-    positions = _places(layout)
+    rows = layout.order if docno is None else docno_order(docno, layout)
+    rows = rows[np.lexsort((-values[rows], layout.codes[rows]))]  # stable: equal scores keep their order
+    positions = np.arange(len(rows), dtype=np.intp) - np.repeat(layout.starts[:-1], layout.counts) + 1
     if k is not None:
-        kept = positions <= k
+        kept = positions <= check_count("k", k, none="all")
         rows = rows[kept]
         positions = positions[kept]
     ids = None if qid is None else layout.ids[layout.codes[rows]]
@@ -122,14 +120,13 @@ def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> Index:
     >>> rank_positions([0.5, 0.9, 0.5, 0.1, 0.7], qid=["a", "a", "a", "b", "b"])
     array([2, 1, 3, 2, 1])
     """
-    values = _checked_scores(scores)
-    columns = values if values.ndim == 2 else values[:, None]
-    layout = query_layout(qid, len(values))
-    places = _places(layout)
-    out = np.empty(columns.shape, dtype=np.intp)
-    for t in range(columns.shape[1]):
-        out[_order(columns[:, t], layout, docno), t] = places
-    return out[:, 0] if values.ndim == 1 else out
+    values = numbers_of("scores", scores)
+    if values.ndim == 2:
+        return np.column_stack([rank_positions(column, qid=qid, docno=docno) for column in values.T])
+    ranking = rank_scores(values, qid=qid, docno=docno)
+    out = np.empty(len(values), dtype=np.intp)
+    out[ranking.rows] = ranking.positions
+    return out
 
 
 def docno_order(docno: Any, layout: QueryLayout) -> Index:
@@ -140,22 +137,3 @@ def docno_order(docno: Any, layout: QueryLayout) -> Index:
         raise InputError(problem, parameter="docno")
     _, rank = np.unique(ids.astype(str), return_inverse=True)
     return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
-
-
-def _order(scores: Array, layout: QueryLayout, docno: Any) -> Index:
-    """Rows query by query, best first."""
-    first = None if docno is None else docno_order(docno, layout)
-    if first is None:
-        return np.lexsort((-scores, layout.codes)).astype(np.intp, copy=False)  # stable: ties keep row order
-    return first[np.lexsort((-scores[first], layout.codes[first]))]
-
-
-def _places(layout: QueryLayout) -> Index:
-    """Positions 1, 2, ... over the rows of each query, in the order of ``_order``."""
-    return (np.arange(layout.n_rows) - np.repeat(layout.starts[:-1], layout.counts) + 1).astype(np.intp, copy=False)
-
-
-def _checked_scores(scores: Any) -> Array:
-    values = numbers_of("scores", scores)
-    check_finite("scores", values, "score")
-    return values

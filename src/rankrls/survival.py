@@ -99,18 +99,13 @@ def survival_pairs(
     drawn = pairs if max_pairs is None else min(pairs, check_count("max_pairs", max_pairs, none="all pairs"))
     remedy = "Draw a sample of them (max_pairs), or compare within strata (qid)."
     check_memory(_BYTES * drawn, f"{drawn} comparable pairs need", remedy, parameter="time")
-    numbers = np.arange(pairs) if drawn == pairs else _spread_draws(pairs, drawn, random_state)
+    runs = np.arange(drawn + 1) * pairs // drawn  # one pair of each run, which has about as many pairs as the others
+    shares = np.random.default_rng(random_state).random(drawn)
+    numbers = runs[:-1] + (shares * np.diff(runs)).astype(np.intp)
     ends = np.cumsum(counts)
     losing = np.searchsorted(ends, numbers, side="right")
     winners = order[first_longer[losing] + numbers - (ends - counts)[losing]]
     return winners, order[losing]
-
-
-def _spread_draws(n: int, size: int, random_state: int | np.random.Generator | None) -> Index:
-    """Random numbers below n, one from each of ``size`` runs of about equal length, ascending."""
-    starts = np.arange(size + 1) * n // size
-    shares = np.random.default_rng(random_state).random(size)
-    return np.asarray(starts[:-1] + (shares * np.diff(starts)).astype(np.intp))
 
 
 def checked_times(time: Any, event: Any) -> tuple[Array, Mask]:
