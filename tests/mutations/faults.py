@@ -342,7 +342,7 @@ FAULTS = [
     *_planted(
         "io/rows.py",
         "io/test_judgements.py",
-        ("(lowest < highest)[pairs]", "(lowest <= highest)[pairs]"),
+        ("label_varies(table.y[known], pairs)[pairs.codes]", "(pairs.counts > 1)[pairs.codes]"),
         ("zip(items[rows], rows, strict=True)}", "zip(items[rows][::-1], rows[::-1], strict=True)}"),
         ("known = np.flatnonzero(~np.isnan(table.y))", "known = np.arange(len(table.y))"),
     ),
@@ -388,10 +388,7 @@ FAULTS = [
     *_planted(
         "io/preferences.py",
         "io/test_votes.py io/test_preferences.py",
-        (
-            "np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)",
-            "np.where((choice > 0)[:, None], pairs[:, ::-1], pairs)",
-        ),
+        ("np.where((choice[kept] < 0)[:, None]", "np.where((choice[kept] > 0)[:, None]"),
         ("lead = np.abs(choice) * found", "lead = choice * found"),
         ("if counts[text] == 1}", "}"),
         ("kept = pairs[:, 0] != pairs[:, 1]", "kept = pairs[:, 0] >= 0"),

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls._queries import group_to_qid
 from rankrls._typing import AnyArray
 from rankrls.io._text import joined_ids
 from rankrls.io.columns import ColumnRoles
-from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
+from rankrls.io.files import atomic_write, expanded_paths, ids_beside
 from rankrls.io.formats import format_of, is_data, open_rows
 from rankrls.io.reading import ReadOptions
 from rankrls.io.writing import write_stored
@@ -95,7 +94,7 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     except pa.ArrowException as error:
         raise InputError(f"the files have columns of different types ({error}). {_REMEDY}", file=str(path)) from None
     records = Records(rows, qid, ending + files[0].removeprefix(bare))
-    queries = sizes_beside(path, options.sizes, str(path), len(rows), qid is not None, note)
-    if queries is None:
+    beside = ids_beside(path, options.sizes, len(rows), qid is not None, note)
+    if beside is None:
         return records
-    return replace(records, qid=group_to_qid(queries[0]).tolist(), sizes_ending=queries[1])
+    return replace(records, qid=beside[0].tolist(), sizes_ending=beside[1])

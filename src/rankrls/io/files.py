@@ -18,16 +18,17 @@ import numpy as np
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
-from rankrls._typing import Array
+from rankrls._queries import group_to_qid
+from rankrls._typing import Array, Index
 from rankrls.io._text import few, quoted
 from rankrls.io.formats import is_data
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike]
-_ENDS = (".query", ".group")
+_SIZES = (".query", ".group")
 """Endings of files with the number of rows of each query, as used by LightGBM and XGBoost."""
-_POSITION = ".position"
-_MOST_ROWS = 1e12
+POSITIONS = (".position",)
+"""Ending of files with the position of each row, whose labels are then clicks."""
 _LONGEST_NAME = 50  # names are limited to 255 bytes, and a letter has up to four
 
 
@@ -81,10 +82,10 @@ def _by_name(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (re.sub("[0-9]+", lambda digits: digits[0].zfill(20), name), name))
 
 
-def sizes_beside(
-    path: Path, given: Path | None, name: str, rows: int, has_ids: bool, note: Callable[[str], object]
-) -> tuple[list[int], str] | None:
-    """Query sizes of rows without query ids, from the given file or a companion file.
+def ids_beside(
+    path: Path, given: Path | None, rows: int, has_ids: bool, note: Callable[[str], object]
+) -> tuple[Index, str] | None:
+    """Query ids of rows without them, by query sizes from the given file or a companion file.
 
     Parameters
     ----------
@@ -93,8 +94,6 @@ def sizes_beside(
     given : path or None
         File of the sizes; by default the file with the name of the rows followed by ``.query`` or ``.group``, if it
         exists.
-    name : str
-        Name of the rows in errors.
     rows : int
         Number of rows.
     has_ids : bool
@@ -105,7 +104,7 @@ def sizes_beside(
     Returns
     -------
     tuple or None
-        Number of rows of each query, and the ending of the file's name.
+        Query ids from 0, and the ending of the file's name.
 
     Raises
     ------
@@ -113,27 +112,22 @@ def sizes_beside(
         If the sizes are for another number of rows, or are given for rows with query ids.
     """
     if has_ids and given is not None:
-        raise InputError("the rows have query ids already.", parameter="group", file=name)
-    found = given or _first_beside(path, _ENDS)
+        raise InputError("the rows have query ids already.", parameter="group", file=str(path))
+    found = given or companion_file(path, _SIZES)
     if found is None or has_ids:
         return None
-    counts = number_lines(found, "size of one query", "group", whole=True).astype(np.intp).tolist()
-    if sum(counts) != rows:
-        message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
+    sizes = number_lines(found, "size of one query", "group", whole=True)
+    if sizes.sum() != rows:
+        message = f"the sizes add up to {sizes.sum():.0f}, but {path} has {rows} rows."
         raise InputError(message, file=str(found), parameter="group")
     if given is None:
         note(f"the query sizes of {path} are read from {found}.")
-    return counts, found.suffix if found.suffix in _ENDS else _ENDS[0]
-
-
-def has_positions(path: Path) -> bool:
-    """Whether the labels of rows are clicks, which a companion file indicates."""
-    return _first_beside(path, (_POSITION,)) is not None
+    return group_to_qid(sizes), found.suffix if found.suffix in _SIZES else _SIZES[0]
 
 
 def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> Array | None:
     """Position of each row, from the file with the name of the rows followed by ``.position``."""
-    found = _first_beside(path, (_POSITION,))
+    found = companion_file(path, POSITIONS)
     if found is None:
         return None
     positions = number_lines(found, "position of one row", "position", whole=True)
@@ -144,14 +138,15 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> Ar
     return positions
 
 
-def companion_paths(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
+def companion_paths(path: str, ends: tuple[str, ...] = _SIZES + POSITIONS) -> list[str]:
     """Paths of possible companion files of a file of rows."""
     stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
     return [f"{stem}{end}" for stem in stems for end in ends]
 
 
-def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
-    return next((Path(file) for file in companion_paths(str(path), ends) if Path(file).is_file()), None)
+def companion_file(path: Path, ends: tuple[str, ...]) -> Path | None:
+    """The first companion file of a file of rows that exists."""
+    return next((file for file in map(Path, companion_paths(str(path), ends)) if file.is_file()), None)
 
 
 def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: bool = False) -> Array:
@@ -177,7 +172,7 @@ def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: 
     values = np.array([*map(cell_number, words)])
     good = np.isfinite(values)
     if whole:
-        good &= (values >= 0.0) & (values < _MOST_ROWS) & (values == np.floor(values))
+        good &= (values >= 0.0) & (values == np.floor(values))
     if not good.all():
         line = int(np.argmin(good))
         kind = "whole number" if whole else "finite number"
@@ -357,7 +352,8 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
         yield Path(new)
         for path in Path(new).rglob("*"):
             if path.is_file():
-                _flush(path)
+                with open(path, "rb+") as file:
+                    os.fsync(file.fileno())
         try:
             if place.exists():
                 os.chmod(new, place.stat().st_mode & 0o777)
@@ -365,12 +361,6 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
             os.rename(new, place)
         finally:
             _restore_or_remove(aside, place)
-
-
-def _flush(path: Path) -> None:
-    """Wait until the content of a file is on the disk."""
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
 
 
 def _restore_or_remove(aside: Path, place: Path) -> None:

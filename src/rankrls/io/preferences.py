@@ -147,15 +147,13 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
             why = "the id of no item, or of several items"
             row_of = rows_by_id(ids)
         rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
-        winners = rows[votes.winners]
-        losers = rows[votes.losers]
-        wrong = (winners < 0) | (losers < 0)
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            what = "winner" if winners[k] < 0 else "loser"
-            item = quoted(votes.items[getattr(votes, f"{what}s")[k]])
-            raise table.refuse_row(k, f"the {what} {item} is {why}.", column=what if what in sides else None)
-    return replace(votes, winners=winners, losers=losers, items=None, ignored=ignored)
+        for what, items in (("winner", votes.winners), ("loser", votes.losers)):
+            unknown = rows[items] < 0
+            if unknown.any():
+                k = int(np.argmax(unknown))
+                message = f"the {what} {quoted(votes.items[items[k]])} is {why}."
+                raise table.refuse_row(k, message, column=what if what in sides else None)
+    return replace(votes, winners=rows[votes.winners], losers=rows[votes.losers], items=None, ignored=ignored)
 
 
 def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTable:
@@ -281,27 +279,25 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, Mask]:
     schema = Schema(columns=given, may_be_empty=("group", *sides))
     found = table.read_roles(schema)
     words = {role: objects(map(str, found[role].tolist())) for role in schema.texts}
-    coded = pa.array(np.stack([words[role] for role in sides], axis=1).ravel(), pa.large_string()).dictionary_encode()
-    items = objects(coded.dictionary.to_pylist())
-    pairs = coded.indices.to_numpy().reshape(-1, 2)
-    choice = np.ones(len(pairs))
-    if "preferred" in given:
-        choice = _choices(table, words, given)
+    pairs = np.stack([words[role] for role in sides], axis=1)
+    choice = _choices(table, words, given) if "preferred" in given else np.ones(len(pairs))
     lead = np.abs(choice) * found.get("strength", 1.0)
     kept = pairs[:, 0] != pairs[:, 1]
-    if not lead[kept].any():
+    lead = lead[kept]
+    if not lead.any():
         raise table.refuse("no vote prefers one item to another. Check the choices.")
-    used, again = np.unique(np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)[kept], return_inverse=True)
-    winners, losers = again.reshape(-1, 2).T.astype(np.intp)
+    coded = pa.array(pairs[kept].ravel(), pa.large_string()).dictionary_encode()
+    codes = coded.indices.to_numpy().reshape(-1, 2)
+    winners, losers = np.where((choice[kept] < 0)[:, None], codes[:, ::-1], codes).T.astype(np.intp)
     votes = PairTable(
         winners,
         losers,
-        strength=lead[kept] if "strength" in given or not lead[kept].all() else None,
+        strength=lead if "strength" in given or not lead.all() else None,
         weight=found["weight"][kept] if "weight" in given else None,
         groups=words["group"][kept] if "group" in given else None,
         path=table.name,
         sha256=table.sha256,
-        items=items[used],
+        items=objects(coded.dictionary.to_pylist()),
         n_left_out=int((~kept).sum()),
     )
     return votes, kept

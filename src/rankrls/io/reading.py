@@ -12,12 +12,11 @@ from numpy.typing import DTypeLike
 
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning, warn_user
-from rankrls._queries import group_to_qid
 from rankrls._typing import Array
 from rankrls.io._stored import ENDINGS, TABLES
 from rankrls.io._text import Source, TableSource, float_type
 from rankrls.io.columns import ColumnRoles
-from rankrls.io.files import has_positions, number_lines, sizes_beside
+from rankrls.io.files import POSITIONS, companion_file, ids_beside, number_lines
 from rankrls.io.formats import format_of, is_table, open_rows, open_table
 from rankrls.io.rows import Rows, Schema, conflict_text
 
@@ -272,11 +271,11 @@ class ReadOptions(ColumnRoles):
                 why = f"(It is read as LETOR text; tables end in {', '.join(ENDINGS)}.)"  # it may be another format
                 raise error.replace(message=f"{error.message} {why}") from error
         if self.queries != "ignored":
-            sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
-            if sizes is not None:
-                table = replace(table, qid=group_to_qid(sizes[0]))
+            beside = ids_beside(path, self.sizes, table.n_rows, table.qid is not None, note)
+            if beside is not None:
+                table = replace(table, qid=beside[0])
             self._check_queries(table)
-        clicks = self.position is not None or has_positions(path)
+        clicks = self.position is not None or companion_file(path, POSITIONS) is not None
         judged = self.labels != "ignored" and self.event is None and not clicks
         if judged and (conflict := conflict_text(table)):
             note(f"{table.path}: {conflict} rankrls convert --conflicts keeps one row of each.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -15,7 +14,7 @@ from scipy import sparse
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
+from rankrls._queries import label_varies, query_layout
 from rankrls._rows import take_items
 from rankrls._typing import AnyArray, Array, Index
 from rankrls.io._text import is_utf8, joined_ids, objects
@@ -30,22 +29,18 @@ class Lines:
     """Line on which each row of a text file ends, from 1; rows are counted from 0."""
 
     def __init__(self) -> None:
-        self._first_rows: list[int] = []
-        self._blocks: list[Sequence[int] | NDArray[np.int64]] = []
+        self._blocks: list[tuple[int, Sequence[int] | NDArray[np.int64]]] = []
 
     def append(self, first_row: int, lines: Sequence[int] | NDArray[np.int64]) -> None:
         """Add the lines of the next rows."""
-        self._first_rows.append(first_row)
-        self._blocks.append(lines)
+        self._blocks.append((first_row, lines))
 
     def of(self, row: int) -> int | None:
         """Line of a row; None if unknown."""
-        block = bisect_right(self._first_rows, row) - 1
-        if block < 0:
-            return None
-        lines = self._blocks[block]
-        place = row - self._first_rows[block]
-        return int(lines[place]) if place < len(lines) else None
+        for first_row, lines in reversed(self._blocks):
+            if first_row <= row < first_row + len(lines):
+                return int(lines[row - first_row])
+        return None
 
 
 @dataclass(frozen=True)
@@ -354,10 +349,8 @@ def resolve_conflicts(table: Rows, how: Literal["mean", "last", "refuse"] = "mea
         raise InputError(conflict_text(table), file=table.path, row=row, line=table.line_of(row), column="label")
     labels = table.y.copy()
     if how == "mean":
-        number_of_items = int(items.max()) + 1
-        totals = np.bincount(items[rows], labels[rows], number_of_items)
-        counts = np.bincount(items[rows], minlength=number_of_items)
-        labels[rows] = totals[items[rows]] / counts[items[rows]]
+        means = np.bincount(items[rows], labels[rows]) / np.maximum(np.bincount(items[rows]), 1)
+        labels[rows] = means[items[rows]]
     last_of_each = {int(item): row for item, row in zip(items[rows], rows, strict=True)}
     kept = np.union1d(np.flatnonzero(items < 0), [*last_of_each.values()])
     return replace(table, y=labels).take(kept)
@@ -382,13 +375,7 @@ def _conflicting_items(table: Rows, ids: AnyArray | None) -> Index:
     if table.y is None or table.qid is None or ids is None:
         return found
     known = np.flatnonzero(~np.isnan(table.y))
-    if not len(known):
-        return found
     queries, items = (query_layout(values, len(values)).codes[known] for values in (table.qid, ids))
-    pairs = np.unique(queries * (items.max() + 1) + items, return_inverse=True)[1]
-    lowest = np.full(len(known), np.inf)
-    highest = np.full(len(known), -np.inf)
-    np.minimum.at(lowest, pairs, table.y[known])
-    np.maximum.at(highest, pairs, table.y[known])
-    found[known] = np.where((lowest < highest)[pairs], pairs, -1)
+    pairs = query_layout(queries * len(ids) + items, len(known))
+    found[known] = np.where(label_varies(table.y[known], pairs)[pairs.codes], pairs.codes, -1)
     return found
