@@ -63,22 +63,19 @@ def cases(draw):
     y = rng.integers(0, 3, len(qid)).astype(float)
     w = rng.random(len(qid)) + 0.3 if draw(st.booleans()) else None
     hidden = np.flatnonzero(qid < draw(st.integers(1, queries - 1)))
-    fold = rng.permutation(np.arange(queries) % draw(st.integers(2, queries)))
-    folds = [rng.permutation(np.flatnonzero(fold[qid] == f)) for f in np.unique(fold)]
     graph = {
         "balance": draw(st.sampled_from(["pairs", "examples", "queries"])),
         "beta": draw(st.sampled_from([0.0, 0.4, 1.0])),
     }
-    return X, y, w, qid, hidden, folds, graph
+    return X, y, w, qid, hidden, graph
 
 
-def hidden_first(y, w, qid, hidden, folds, graph):
-    """The graph with the hidden queries first, and the folds as its rows."""
+def hidden_first(y, w, qid, hidden, graph):
+    """The graph with the hidden queries first, and their number."""
     built = LabelledGraph.build(y, qid, weights=w, balance=graph["balance"], regression_weight=graph["beta"])
     of_query = np.isin(np.arange(qid.max() + 1), qid[hidden])
     taken = built.take(np.argsort(~of_query, kind="stable"))
-    place = np.argsort(taken.rows)
-    return taken, int(of_query.sum()), [place[fold] for fold in folds]
+    return taken, int(of_query.sum())
 
 
 def problems(X, graph):
@@ -103,10 +100,11 @@ def problems(X, graph):
 
 @given(cases(), st.sampled_from([0.03, 1.0, 30.0]), st.sampled_from([0.1, 1.0, 50.0]))
 def test_labels_minimise_the_cross_validated_error(case, alpha, penalty):
-    X, y, w, qid, hidden, folds, graph = case
-    taken, count, places = hidden_first(y, w, qid, hidden, folds, graph)
+    X, y, w, qid, hidden, graph = case
+    folds = [np.flatnonzero(qid == q) for q in np.unique(qid)]
+    taken, count = hidden_first(y, w, qid, hidden, graph)
     for K, smoother, features, columns in problems(X, taken):
-        found = transduce(smoother, taken, features, alpha, penalty, count, places)
+        found = transduce(smoother, taken, features, alpha, penalty, count)
         labels, supervised = brute_force(K, y, w, qid, hidden, folds, alpha, penalty, graph)
         scale = max(1.0, np.abs(supervised).max())
         order = np.argsort(found.rows)
@@ -121,17 +119,16 @@ def test_labels_minimise_the_cross_validated_error(case, alpha, penalty):
 
 @pytest.mark.parametrize("size", [3, 40])
 @pytest.mark.parametrize("penalty", [1e-6, 0.7, 1e4])
-def test_primal_equals_dual_in_folds_shorter_and_longer_than_features(size, penalty):
+def test_primal_equals_dual_for_queries_shorter_and_longer_than_features(size, penalty):
     rng = np.random.default_rng(size)
     qid = np.repeat(np.arange(6), size)
     X, y = rng.normal(size=(len(qid), 5)), rng.normal(size=len(qid))
     graph = LabelledGraph.build(np.column_stack((y, 2.0 * y, y**2)), qid)
-    folds = [np.flatnonzero(qid[graph.rows] == q) for q in range(6)]
-    primal = transduce(normal_equations(graph, X).smoother(), graph, X, 0.5, penalty, 2, folds)
-    dual = transduce(DualEquations.of_features(X, graph).smoother(), graph, None, 0.5, penalty, 2, folds)
+    primal = transduce(normal_equations(graph, X).smoother(), graph, X, 0.5, penalty, 2)
+    dual = transduce(DualEquations.of_features(X, graph).smoother(), graph, None, 0.5, penalty, 2)
     np.testing.assert_allclose(primal.labels, dual.labels, atol=1e-8)
     np.testing.assert_allclose(primal.coefficients, X.T @ dual.coefficients, atol=1e-8)
     np.testing.assert_allclose(primal.labels[:, 1], 2.0 * primal.labels[:, 0], atol=1e-8)
     other = replace(graph, y=graph.y + 5.0 * (np.arange(len(y)) < graph.starts[2])[:, None])
-    again = transduce(normal_equations(other, X).smoother(), other, X, 0.5, penalty, 2, folds)
+    again = transduce(normal_equations(other, X).smoother(), other, X, 0.5, penalty, 2)
     np.testing.assert_allclose(again.labels, primal.labels, atol=1e-8)  # labels of hidden rows play no part

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Items, LabelledItems
@@ -33,6 +33,7 @@ from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.eigen import check_semidefinite
+from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 
@@ -44,35 +45,33 @@ class KernelSide:
     Attributes
     ----------
     values : ndarray of shape (rank,)
-        Positive, descending.
+        Positive.
     vectors : ndarray of shape (m, rank)
     """
 
     values: Array
     vectors: Array
 
-    @classmethod
-    def of_matrix(cls, K: Array, name: str) -> KernelSide:
-        """From a symmetric matrix, O(m^3). An indefinite matrix is refused; ``name`` is the parameter in the error."""
+
+def kernel_side(kernel: Kernel, X: Matrix, name: str, *, centred: bool = False) -> KernelSide:
+    """The kernel matrix K of some rows, or ``C K C``; O(m^3), or O(m n min(m, n)) for a linear kernel.
+
+    An indefinite matrix is refused; ``name`` is the parameter in the error.
+    """
+    if kernel.is_linear and X.shape[0] > X.shape[1]:
+        Z = dense_rows(X, slice(None))
+        Z = Z - Z.mean(axis=0) if centred else Z
+        vectors, roots, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
+        values = roots**2
+    else:
+        K = kernel(X)
+        if centred:
+            K -= K.mean(axis=0)
+            K -= K.mean(axis=1)[:, None]
         values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
         check_semidefinite(values, name)
-        return cls._cut(values[::-1], vectors[:, ::-1])
-
-    @classmethod
-    def of_features(cls, Z: Matrix) -> KernelSide:
-        """From the inner products of the rows of Z, dense or sparse, (m, n): O(m n min(m, n))."""
-        m, n = Z.shape
-        if m <= n:
-            gram = Z @ Z.T
-            return cls.of_matrix(np.asarray(gram.toarray() if sparse.issparse(gram) else gram, np.float64), "kernel")
-        dense = np.asarray(Z.toarray() if sparse.issparse(Z) else Z, np.float64)
-        vectors, roots, _ = linalg.svd(dense, full_matrices=False, check_finite=False)
-        return cls._cut(roots**2, vectors)
-
-    @classmethod
-    def _cut(cls, values: Array, vectors: Array) -> KernelSide:
-        alive = values > len(vectors) * np.finfo(np.float64).eps * values.max(initial=0.0)
-        return cls(np.ascontiguousarray(values[alive]), np.ascontiguousarray(vectors[:, alive]))
+    alive = values > len(vectors) * np.finfo(np.float64).eps * values.max(initial=0.0)
+    return KernelSide(values[alive], np.ascontiguousarray(vectors[:, alive]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +106,8 @@ class ConditionalCandidate(Candidate[PathSolutions[Array]]):
         ranked = data.of_kind(RankedItems)
         side = None
         if self.item_kernel is not None and ranked.item_features is not None:
-            side = centred_side(self.item_kernel, ranked.item_features.features)
+            side = kernel_side(self.item_kernel, ranked.item_features.features, "item_kernel", centred=True)
         return ConditionalRanking(ranked.X, ranked.Y, side, self.kernel, self.fit_intercept)
-
-
-def centred_side(kernel: Kernel, Z: Matrix) -> KernelSide:
-    """``C G C`` for items with features Z."""
-    if kernel.is_linear and not sparse.issparse(Z):
-        return KernelSide.of_features(Z - Z.mean(axis=0))
-    G = kernel(Z)
-    G -= G.mean(axis=0)
-    return KernelSide.of_matrix(G - G.mean(axis=1)[:, None], "item_kernel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +136,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
     @cached_property
     def queries(self) -> KernelSide:
         """The kernel matrix K."""
-        if self.kernel.is_linear:
-            return KernelSide.of_features(self.X)
-        return KernelSide.of_matrix(self.kernel(self.X), "kernel")
+        return kernel_side(self.kernel, self.X, "kernel")
 
     def axis(self) -> Array:
         """Regularization values from 10 to 1e-9 times the largest eigenvalue, descending, in equal ratios."""

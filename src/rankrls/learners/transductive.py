@@ -1,7 +1,7 @@
 r"""Labels for queries that have none: those with the lowest cross-validation error.
 
-Let V be the rows of the queries without labels and S all others. Whole folds U of queries are held out in turn, and
-the labels of V minimize
+Let V be the rows of the queries without labels and S all others. The queries U are held out in turn, and the labels of
+V minimize
 
 .. math::
 
@@ -20,8 +20,9 @@ Laplacian, except for as many as there are features. The graph must not depend o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,7 +67,7 @@ class Transduction:
 
 
 def transduce(
-    smoother: Smoother, graph: LabelledGraph, X: Matrix, alpha: float, penalty: float, n_hidden: int, folds: list[Index]
+    smoother: Smoother, graph: LabelledGraph, X: Matrix, alpha: float, penalty: float, n_hidden: int
 ) -> Transduction:
     """Estimate the labels of the first queries of a graph.
 
@@ -81,99 +82,60 @@ def transduce(
         Positive regularization parameters; ``penalty`` is gamma.
     n_hidden : int
         Number of queries without labels, which come first.
-    folds : list of ndarray of intp
-        Rows of the graph that are held out together: whole queries, with each row in one fold.
 
     Notes
     -----
-    O(m k) per step of conjugate gradients with k eigenvectors, and O(u k min(u, k)) once for a fold of u rows; m k
+    O(m k) per step of conjugate gradients with k eigenvectors, and O(u^2 (u + k)) once for a query of u rows; m k
     numbers are stored.
     """
-    m = graph.n_rows
     cut = int(graph.starts[n_hidden])
     hidden = graph.part(0, n_hidden)
     t = graph.target.copy()
     t[:cut] = 0.0
-    rest = _Rest.of(smoother, graph, X, alpha, folds)
-    known = replace(smoother, right=rest.Z.T @ t)
+    dual = isinstance(smoother, DualSmoother)
+    if isinstance(smoother, DualSmoother):  # I - H is W W', where no cancellation occurs
+        Z = smoother.directions[smoother.graph.place[graph.rows]]
+        W = Z * np.sqrt(alpha / (np.maximum(smoother.values, 0.0) + alpha))
+    else:  # H is W W'
+        D, means = graph.read(X)
+        Z = graph.factor(D @ smoother.directions, means @ smoother.directions)
+        W = Z * np.sqrt(smoother.inverse(np.array([alpha]))[:, 0])
+    queries = [slice(*ends) for ends in pairwise(graph.starts)]
+    inverses = []
+    for own in queries:
+        part = W[own] @ W[own].T
+        inverses.append(definite_inverse(part if dual else np.eye(len(part)) - part, "kernel"))
+    known = replace(smoother, right=Z.T @ t)
     held = replace(hidden, y=np.zeros_like(hidden.y))
     found = hold_out(known, held, X, np.array([alpha]), units=np.array([0, n_hidden]), means=True)
     supervised = found[:, 0].T
 
-    def errors(labels: Array) -> Array:
-        """``R_V y_V``."""
-        z = np.zeros((m, labels.shape[1]))
-        z[:cut] = hidden.factored(labels)
-        return rest.held_out(rest @ z)
+    def without_hat(z: Array) -> Array:
+        """``(I - H) z``."""
+        product = W @ (W.T @ z)
+        return product if dual else z - product
+
+    def held_out(z: Array) -> Array:
+        """``Q z``."""
+        return np.concatenate([inverse @ z[own] for own, inverse in zip(queries, inverses, strict=True)])
 
     def back(e: Array) -> Array:
         """``R_V'e``."""
-        return hidden.transposed((rest @ rest.held_out(e))[:cut])
+        return hidden.transposed(without_hat(held_out(e))[:cut])
 
-    right = penalty * supervised - back(rest.held_out(rest @ t))
-    labels = _conjugate_gradients(lambda v: back(errors(v)) + penalty * v, right, supervised)
+    def product(v: Array) -> Array:
+        labels = v.reshape(supervised.shape)
+        z = np.zeros(t.shape)
+        z[:cut] = hidden.factored(labels)
+        return np.ravel(back(held_out(without_hat(z))) + penalty * labels)
+
+    right = penalty * supervised - back(held_out(without_hat(t)))
+    A = LinearOperator((right.size, right.size), matvec=product, dtype=np.float64)
+    solution, _ = cg(A, right.ravel(), supervised.ravel(), rtol=_GOAL, maxiter=_STEPS)
+    labels = solution.reshape(right.shape)
     t[:cut] = hidden.factored(labels)
-    solved = replace(smoother, right=rest.Z.T @ t)
+    solved = replace(smoother, right=Z.T @ t)
     return Transduction(hidden.rows, labels, supervised, solved.path(np.array([alpha]))[0])
-
-
-def _conjugate_gradients(product: Callable[[Array], Array], right: Array, start: Array) -> Array:
-    """Solution for each column of the right side."""
-    m = len(right)
-    A = LinearOperator((m, m), matvec=lambda v: product(v.reshape(m, 1))[:, 0], dtype=np.float64)
-    columns = [cg(A, b, x, rtol=_GOAL, maxiter=_STEPS)[0] for b, x in zip(right.T, start.T, strict=True)]
-    return np.stack(columns, axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Rest:
-    """``I - H`` and Q for one alpha; ``rest @ z`` and ``held_out(e)``.
-
-    ``I - H`` is ``I - W W'``, or in the dual ``W W'`` (base 0), where no cancellation occurs.
-    """
-
-    Z: Array
-    W: Array
-    base: float
-    folds: list[tuple[Index, Array, bool]]
-
-    @classmethod
-    def of(cls, s: Smoother, graph: LabelledGraph, X: Matrix, alpha: float, folds: list[Index]) -> _Rest:
-        if isinstance(s, DualSmoother):
-            Z = s.directions[s.graph.place[graph.rows]]
-            W = Z * np.sqrt(alpha / (np.maximum(s.values, 0.0) + alpha))
-            base = 0.0
-        else:
-            D, means = graph.read(X)
-            Z = graph.factor(D @ s.directions, means @ s.directions)
-            W = Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
-            base = 1.0
-        factors = []
-        for rows in folds:
-            own = W[rows]
-            small = base == 0.0 or len(own) <= own.shape[1]
-            A = (own @ own.T if small else own.T @ own) * (1.0 - 2.0 * base)
-            if base:
-                A.flat[:: len(A) + 1] += 1.0
-            factors.append((rows, definite_inverse(A, "kernel"), small))
-        return cls(Z, W, base, factors)
-
-    def __matmul__(self, z: Array) -> Array:
-        """``(I - H) z``."""
-        product = self.W @ (self.W.T @ z)
-        return z - product if self.base else product
-
-    def held_out(self, e: Array) -> Array:
-        """``Q e``: errors of each fold by the model of the others."""
-        out = np.empty_like(e)
-        for rows, inverse, small in self.folds:
-            own = e[rows]
-            if small:
-                out[rows] = inverse @ own
-            else:  # (I - W W')^-1 = I + W (I - W'W)^-1 W'
-                W = self.W[rows]
-                out[rows] = own + W @ (inverse @ (W.T @ own))
-        return out
 
 
 class WholeModel(Protocol):
@@ -195,13 +157,10 @@ class TransductiveCandidate(Candidate["TransductiveSolutions"]):
     Attributes
     ----------
     model : WholeModel
-    folds : sequence of row numbers
-        Rows that are held out together in the error that is minimized.
     penalty : float
     """
 
     model: WholeModel
-    folds: Sequence[Any]
     penalty: float
 
     @property
@@ -235,7 +194,6 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
         kept = ~np.isin(codes, codes[rows])
         kept[rows] = True
         part = np.flatnonzero(kept)
-        number = np.cumsum(kept) - 1
         whole = replace(data, Y=labels)
         if len(part) < len(kept):
             whole = whole.take(part, square=model.square)
@@ -244,7 +202,6 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
         self._penalty = candidate.penalty
         self._labels = whole.Y
         self._hidden = ~np.isin(part, rows)
-        self._folds = [left for fold in candidate.folds if len(left := number[fold][kept[fold]])]
         self._problem = model.problem(whole)
         (self._solver,) = self._problem.solvers
 
@@ -262,10 +219,9 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
             found = [(self._labels, solver.read(c)) for c in solver.path(values)]
             return TransductiveSolutions(found, self._X, self._columns)
         graph, count = self._hidden_first
-        folds = [graph.place[fold] for fold in self._folds]
         found = []
         for alpha in values.tolist():
-            one = transduce(solver.smoother, graph, solver.features, alpha, self._penalty, count, folds)
+            one = transduce(solver.smoother, graph, solver.features, alpha, self._penalty, count)
             labels = self._labels.copy()
             labels[one.rows] = one.labels
             found.append((labels, solver.read(one.coefficients)))

@@ -64,14 +64,12 @@ class TransductiveSpec(SearchSpec[TransductiveSolutions]):
         assert isinstance(data, KnownItems)
         everything = data.everything
         _check_whole_queries(everything, data.labelled)
-        folds = everything.layout.blocks
         for model in self.model.candidates(everything):
             for penalty in self.penalties:
                 yield TransductiveCandidate(
                     kernel=model.kernel,
                     choices={**model.choices, "penalty": penalty},
                     model=model,
-                    folds=folds,
                     penalty=penalty,
                 )
 
@@ -143,7 +141,7 @@ class TransductiveRankRLS(KernelGraphEstimator, PartlyLabelledRanker):
     Notes
     -----
     The labels are estimated by conjugate gradients, O(m n) per step for n features; before that, O(m n^2 + n^3), and
-    O(u^2 n) or O(u n^2 + n^3), whichever is less, per fold of u rows. In addition to the data, two copies of m n
+    O(u^2 (u + n)) per query of u rows. In addition to the data, two copies of m n
     numbers are stored. With a basis of r items, n is replaced by r, and in the dual by m. A basis of all rows gives the
     dual's solution.
 
