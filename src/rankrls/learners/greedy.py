@@ -12,12 +12,13 @@ of U with feature j added is
 
 .. math:: e_U = g_U + \tau h_U , \qquad \tau = -\frac{c}{s} + \frac{q_U'g_U - q_U'h_U\, c / s}{s - q_U'h_U} .
 
-Both are updated recursively: with the selected feature marked by a star, ``d = s_* - q_*'h_*`` of the block and
-``k = Z'q_* / s_*``,
+A block enters the criterion of a feature only through four sums, ``q_U'g_U``, ``q_U'h_U``, ``h_U'g_U`` and
+``h_U'h_U``, which are updated recursively: with the selected feature marked by a star, ``d = s_* - q_*'h_*`` of the
+block and ``k = Z'q_* / s_*``,
 
 .. math:: q \leftarrow q - k\, q_* , \qquad h \leftarrow h + a\, h_* , \qquad a = h_*'( q - k\, q_* ) / d - k .
 
-If blocks are single rows, ``h = q / M``, so that neither is stored, and most features are excluded by a lower bound.
+So a stage multiplies Z by three vectors, ``q_*``, ``h_*`` and ``M_U^{-1} h_*``, the last two block by block.
 
 A single ranking has no second block. Its items are then held out one by one, each with an intercept of its own. This is
 the smoother with one more column u, :math:`u_i = \sqrt{w_i / \sum w}`, which is orthogonal to all of Z and has no
@@ -30,16 +31,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Setting
-from rankrls._compiled import compiled, map_threads
+from rankrls._compiled import compiled
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
-from rankrls._rows import row_slices
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.learners.paths import PathSolutions, PursuitPath, orthogonal_part
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
@@ -53,7 +54,6 @@ _ROUNDED = 1e-10
 """Relative rounding allowance of a lower bound of a criterion, whose terms cancel."""
 _TOGETHER = 8
 """Number of features that are evaluated together, in the order of their bounds."""
-_FEATURES_OF_A_THREAD = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,7 @@ class ForwardPath(PursuitPath):
 class BlockRows:
     """``Z = F X``, represented by its products; the rows of block k are ``starts[k]`` to ``starts[k + 1] - 1``.
 
-    F is None if X contains Z itself. With single preferences between few items, the cost of products depends on the
-    items.
+    F is None if X contains Z itself. With more preferences than items, the cost of products depends on the items.
     """
 
     X: Array
@@ -90,6 +89,17 @@ class BlockRows:
     def total(self, v: Array) -> Array:
         """``Z'v``, (n,)."""
         return np.asarray((v if self.F is None else self.F.T @ v) @ self.X)
+
+    def products(self, v: Array) -> Array:
+        """``Z_U'v_U`` for every block U, (blocks, n)."""
+        each = sparse.csr_array((v, np.arange(len(v)), self.starts))
+        return np.asarray(each @ self.X if self.F is None else (each @ self.F).toarray() @ self.X)
+
+    @cached_property
+    def squares(self) -> Array:
+        """Squared length of each column in each block, (blocks, n)."""
+        blocks = (self.X[a:b] if self.F is None else self.F[a:b] @ self.X for a, b in pairwise(self.starts))
+        return np.stack([(block**2).sum(axis=0) for block in blocks])
 
     @cached_property
     def energies(self) -> Array:
@@ -120,10 +130,10 @@ def take_forward(
 
     Notes
     -----
-    For m rows and n features, a stage costs O(m n), and ``16 m n`` bytes are stored in addition to Z. If blocks are
-    single rows, stage k costs O((m + k) n), with m the number of items rather than rows if Z is represented by items,
-    and O(k rows) for each feature that a lower bound does not exclude: few, unless there are hardly more rows than
-    stages. Ties between features go to the lowest number.
+    For m rows, n features and b blocks, a stage costs O(m n), and O(k b n) at stage k; memory is 32 n bytes per block
+    in addition to Z. If blocks are single rows, stage k costs O((m + k) n), with m the number of items rather than rows
+    if Z is represented by items, and O(k rows) for each feature that a lower bound does not exclude: few, unless there
+    are hardly more rows than stages. Ties between features go to the lowest number.
     """
     state: _HeldOut
     if len(rows.starts) > len(target):
@@ -173,17 +183,21 @@ class _HeldOut(ABC):
         self.r = target.copy()
         self.c = rows.total(target)
         self.s = alpha + rows.energies
+        self.q = np.empty((0, len(target)))
+        self.ratios = np.empty((0, len(self.c)))
 
     def take(self, j: int) -> None:
         """Select a feature and update all quantities."""
         size = float(self.s[j])
         share = float(self.c[j] / size)
-        q = self._residual(j)
+        q = self.rows.columns(j) - self.ratios[:, j] @ self.q
         ratio = self.rows.total(q) / size
         self.r -= q * share
         self.s = np.maximum(self.s - ratio**2 * size, self.alpha)
         self.c = self.c - ratio * (share * size)
-        self._hold_out(j, q, ratio, size, share)
+        self._hold_out(q, ratio, size, share)
+        self.q = np.vstack((self.q, q))
+        self.ratios = np.vstack((self.ratios, ratio))
 
     @abstractmethod
     def errors(self, is_open: Mask, left: Array) -> Array:
@@ -193,11 +207,7 @@ class _HeldOut(ABC):
         """
 
     @abstractmethod
-    def _residual(self, j: int) -> Array:
-        """``q_j``."""
-
-    @abstractmethod
-    def _hold_out(self, j: int, q: Array, ratio: Array, size: float, share: float) -> None:
+    def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
         """Update g for a selected feature."""
 
 
@@ -213,13 +223,11 @@ class _HeldOutRows(_HeldOut):
         super().__init__(rows, target, alpha)
         self._inverse = 1.0 / slack
         self.g = target * self._inverse
-        self._q = np.empty((0, len(target)))
-        self._ratios = np.empty((0, len(self.c)))
 
     def errors(self, is_open: Mask, left: Array) -> Array:
         quotient = self.c / self.s
         v = self.g * self._inverse
-        across = self.rows.total(v) - (self._q @ v) @ self._ratios
+        across = self.rows.total(v) - (self.q @ v) @ self.ratios
         rounding = _ROUNDED * (np.linalg.norm(v) + np.abs(quotient) * np.sqrt(self.rows.energies)) ** 2
         least = self._inverse.min() ** 2 * left
         bounds = self.g @ self.g - quotient * (2.0 * across - quotient * least) - rounding
@@ -234,90 +242,93 @@ class _HeldOutRows(_HeldOut):
         return out
 
     def _exact(self, features: Index, quotient: Array) -> Array:
-        q = self.rows.columns(features) - self._ratios[:, features].T @ self._q
+        q = self.rows.columns(features) - self.ratios[:, features].T @ self.q
         s = self.s[features, None]
         h = q * self._inverse
         gap = np.maximum(s - q * h, self.alpha)  # smaller only by rounding
         e = (self.g - h * quotient[features, None]) * (s / gap)
         return np.asarray(np.einsum("fr,fr->f", e, e))
 
-    def _residual(self, j: int) -> Array:
-        return np.asarray(self.rows.columns(j) - self._ratios[:, j] @ self._q)
-
-    def _hold_out(self, j: int, q: Array, ratio: Array, size: float, share: float) -> None:
+    def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
         h = self._inverse * q
         gap = np.maximum(size - q * h, self.alpha)
         self.g += h * (h * self.r / gap - share)
         self._inverse += h**2 / gap
-        self._q = np.vstack((self._q, q))
-        self._ratios = np.vstack((self._ratios, ratio))
 
 
 class _HeldOutBlocks(_HeldOut):
-    """Blocks of any size, with q and h of every feature."""
+    """Blocks of any size, using the four sums."""
 
     def __init__(self, rows: BlockRows, target: Array, alpha: float) -> None:
         super().__init__(rows, target, alpha)
         self.g = target.copy()
-        self._q = np.array(rows.X.T, order="C")
-        self._h = self._q.copy()
-        nothing = np.zeros(len(target))
-        self._advance(nothing, nothing, np.zeros(len(self.c)), np.ones(len(rows.starts) - 1))
+        products = rows.products(target)
+        squares = rows.squares
+        self._sums = np.stack((products, squares, products, squares))
+        self._h = np.empty((0, len(target)))
+        self._gaps = np.empty((0, len(squares)))
+        nothing = np.zeros(squares.shape)
+        self._advance(nothing, nothing, np.zeros(len(self.c)), np.ones(len(squares)), np.zeros((5, len(squares))))
+
+    def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
+        starts = self.rows.starts
+        over = self._block_sums
+        h = self._solved(q)
+        again = self._solved(h)
+        lost = over(q * h)
+        gap = np.maximum(size - lost, self.alpha)  # smaller only by rounding
+        step = over(h * self.r) / gap - share
+        numbers = np.array([lost, step, over(q * self.g), over(h * self.g), over(h * h)])
+        along, second = (self.rows.products(v) - over(v * self.q).T @ self.ratios for v in (h, again))
+        self.g += h * np.repeat(step, np.diff(starts))
+        self._h = np.vstack((self._h, h))
+        self._gaps = np.vstack((self._gaps, gap))
+        self._advance(along, second, ratio, gap, numbers)
 
     def errors(self, is_open: Mask, left: Array) -> Array:
         return np.where(is_open, self._errors, np.inf)
 
-    def _residual(self, j: int) -> Array:
-        return np.array(self._q[j])
+    def _advance(self, along: Array, second: Array, ratio: Array, gap: Array, numbers: Array) -> None:
+        self._errors = np.zeros(len(self.c))
+        state = self._block_sums(self.g**2), self.s, self.c / self.s, self.alpha
+        _advance_blocks(self._sums, along, second, ratio, gap, numbers, *state, self._errors)
 
-    def _hold_out(self, j: int, q: Array, ratio: Array, size: float, share: float) -> None:
-        starts = self.rows.starts
-        h = self._h[j].copy()
-        gap = np.maximum(size - np.add.reduceat(q * h, starts[:-1]), self.alpha)  # smaller only by rounding
-        step = np.add.reduceat(h * self.r, starts[:-1]) / gap - share
-        self.g += h * np.repeat(step, np.diff(starts))
-        self._advance(q, h, ratio, gap)
+    def _solved(self, v: Array) -> Array:
+        """``M_U^{-1} v_U`` for every block."""
+        dots = self._block_sums(self._h * v) / self._gaps
+        return np.asarray(v + (self._h * np.repeat(dots, np.diff(self.rows.starts), axis=1)).sum(axis=0))
 
-    def _advance(self, q: Array, h: Array, ratio: Array, gap: Array) -> None:
-        self._errors = np.zeros(len(ratio))
-
-        def run(part: slice) -> None:
-            own = (self._q[part], self._h[part], ratio[part], self.s[part], self.c[part] / self.s[part])
-            _advance_blocks(*own, q, h, gap, self.rows.starts, self.g, self.alpha, self._errors[part])
-
-        map_threads(run, row_slices(len(ratio), _FEATURES_OF_A_THREAD))
+    def _block_sums(self, v: Array) -> Array:
+        return np.add.reduceat(v, self.rows.starts[:-1], axis=-1)
 
 
 @compiled
 def _advance_blocks(  # type: ignore[no-untyped-def]
-    Q, H, ratio, s, quotient, q, h, gap, starts, g, alpha, errors
+    sums, along, second, ratio, gap, numbers, energy, s, quotient, alpha, errors
 ):
-    """Update q and h of every feature for the selected one, and the error of the feature from them."""
-    for j in range(len(ratio)):
-        for block in range(len(gap)):
-            first = starts[block]
-            last = starts[block + 1]
-            across = 0.0
-            for i in range(first, last):
-                Q[j, i] -= ratio[j] * q[i]
-                across += h[i] * Q[j, i]
-            change = across / gap[block] - ratio[j]
-            with_g = 0.0
-            with_h = 0.0
-            for i in range(first, last):
-                H[j, i] += change * h[i]
-                with_g += Q[j, i] * g[i]
-                with_h += Q[j, i] * H[j, i]
-            step = (with_g - with_h * quotient[j]) / max(s[j] - with_h, alpha) - quotient[j]
-            for i in range(first, last):
-                errors[j] += (g[i] + step * H[j, i]) ** 2
+    """Update the sums of every block for the selected feature, and the error of every other feature from them."""
+    QG = sums[0]
+    QH = sums[1]
+    HG = sums[2]
+    HH = sums[3]
+    for block in range(len(gap)):
+        lost, step, qg, hg, hh = numbers[:, block]
+        for j in range(len(ratio)):
+            rest = along[block, j] - ratio[j] * lost
+            change = rest / gap[block] - ratio[j]
+            QG[block, j] += step * rest - ratio[j] * qg
+            QH[block, j] += change * rest - ratio[j] * along[block, j]
+            HG[block, j] += change * hg + step * (second[block, j] + change * hh)
+            HH[block, j] += change * (2.0 * second[block, j] + change * hh)
+            tau = (QG[block, j] - QH[block, j] * quotient[j]) / max(s[j] - QH[block, j], alpha) - quotient[j]
+            errors[j] += energy[block] + tau * (2.0 * HG[block, j] + tau * HH[block, j])
 
 
 def block_rows(X: Matrix, graph: Graph) -> BlockRows:
     """``F X`` in blocks of queries or of groups of preferences; blocks are single rows if there is only one."""
     starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
     preferences = graph.over_items
-    if preferences is None or len(starts) <= graph.n_rows:
+    if preferences is None:
         return BlockRows(graph.factor_rows(X), starts)
     items = preferences.centred_items(X)  # features that are constant among compared items become 0
     return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ preferences.incidence))

@@ -158,8 +158,8 @@ class GreedyRankRLS(SelectorMixin, Chooses):
 
     Notes
     -----
-    O(k m n) for k of n features and m rows, and ``24 m n`` bytes, for every alpha and fold. Sparse features are made
-    dense. Features are not scaled, and one with larger spread is penalized less: standardize
+    O(k m n) for k of n features and m rows, and ``8 m n`` bytes plus ``48 n`` per query, for every alpha and fold.
+    Sparse features are made dense. Features are not scaled, and one with larger spread is penalized less: standardize
     them. Constant features, and combinations of selected features, are never selected. Among equal features, the first
     is selected. Queries with one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one
     global ranking are held out one by one, exactly as by refits; all pairs must then be compared (``ties="include"``),
