@@ -70,8 +70,7 @@ def test_scaled_pipelines_with_names(kind):
     check(found, ranker.predict(Z))
     assert found.feature_names == tuple(NAMES)
     np.testing.assert_allclose(found.values, Z)
-    inside = "" if kind == "all" else " inside each query"
-    assert found.units == f"after {type(scaler).__name__}{inside}"
+    assert found.units == f"after {type(scaler).__name__}"
     assert f"(features {found.units})" in str(found.pair(0, 1))
     if kind == "all":  # unscaled, the pair's parts are the same
         weights = ranker.coef_ / scaler.scale_

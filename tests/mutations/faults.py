@@ -158,7 +158,7 @@ FAULTS = [
     *_planted(
         "selection/leave_pair_out.py",
         "selection/test_folds.py::test_a_negative_strength_is_a_preference_for_the_other_item",
-        ("order = np.sign(table.strength[rows])", "order = np.ones(len(rows))"),
+        ("np.sign(table.strength[rows]), i", "np.ones(len(rows)), i"),
     ),
     *_planted(
         "selection/optimism.py",

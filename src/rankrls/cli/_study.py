@@ -24,7 +24,7 @@ from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import with_proposal
 from rankrls.cli._report import Report
 from rankrls.clicks import corrected_clicks
-from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
+from rankrls.comparison.report import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable, Rows, open_dataset
 from rankrls.io._text import few

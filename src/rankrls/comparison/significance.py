@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._shown import Shown, p_text, table_text
-from rankrls._typing import Array
+from rankrls._typing import AnyArray, Array
 from rankrls.models.parameters import number
 from rankrls.selection.search import progress
 
@@ -161,17 +161,20 @@ def paired_randomization(
     moved = d[d != 0]  # a zero difference has no sign
     n = len(moved)
     observed = abs(moved.sum()) - 4 * _DIGITS * np.abs(moved).sum()
-    exact = n < 63 and 2**n <= n_resamples
-    draws = 2**n if exact else n_resamples
-    extreme = 0
+
+    def count_extreme(signs: AnyArray) -> int:
+        return int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
+
+    if n < 63 and 2**n <= n_resamples:
+        every = np.arange(2**n)[:, None] >> np.arange(n) & 1
+        return PairedTest(counted["difference"], count_extreme(every) / 2**n, False, **counted)
     rng = np.random.default_rng(random_state)
-    block = max(1, _BLOCK // max(1, n))
-    for start in range(0, draws, block):
-        drawn = np.arange(start, min(start + block, draws))
-        signs = (drawn[:, None] >> np.arange(n)) & 1 if exact else rng.integers(0, 2, (len(drawn), n), dtype=np.int8)
-        extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
-    p = extreme / draws if exact else (1 + extreme) / (1 + draws)
-    return PairedTest(counted["difference"], p, extreme == 0, **counted)
+    block = max(1, _BLOCK // n)
+    extreme = 0
+    for start in range(0, n_resamples, block):
+        size = min(block, n_resamples - start)
+        extreme += count_extreme(rng.integers(0, 2, (size, n), dtype=np.int8))
+    return PairedTest(counted["difference"], (1 + extreme) / (1 + n_resamples), extreme == 0, **counted)
 
 
 def bootstrap_interval(

@@ -276,24 +276,19 @@ def _script(constant: float, features: list[dict[str, Any]]) -> dict[str, Any]:
     return {"script_score": {"script": {"lang": "painless", "source": _SUM, "params": params}}}
 
 
-def _parts(feature: EncodedFeature) -> list[dict[str, Any]]:
+def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Queries whose scores are a feature, or its positive part and that of its negative; a sine or cosine and 1."""
     match feature.kind:
+        case "matches":
+            return [_template({"match": {feature.column: f"{{{{{QUERY_TEXT}}}}}"}}, QUERY_TEXT)]
         case "number" | "age":
             sums = [(0.0, 1.0), (0.0, -1.0)]
         case "sine" | "cosine":
             sums = [(1.0, 1.0)]
         case _:
-            return [{"constant_score": {"filter": _condition(feature)}}]
+            return [_template({"constant_score": {"filter": _condition(feature)}})]
     scripts = [_script(constant, [_summand(feature, weight)]) for constant, weight in sums]
-    return [{"function_score": {"query": _ALL, **script, "boost_mode": "replace"}} for script in scripts]
-
-
-def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
-    """Queries whose scores are the parts of a feature."""
-    if feature.kind == "matches":
-        return [_template({"match": {feature.column: f"{{{{{QUERY_TEXT}}}}}"}}, QUERY_TEXT)]
-    return [_template(query) for query in _parts(feature)]
+    return [_template({"function_score": {"query": _ALL, **script, "boost_mode": "replace"}}) for script in scripts]
 
 
 def _elasticsearch_fields(held: Mapping[str, str]) -> dict[str, Any]:

@@ -120,9 +120,8 @@ class _Graph:
     def constant(self, value: Any) -> str:
         """Add a number or an array, of float64 or of whole numbers such as those of axes; returns its name."""
         name = f"constant_{len(self.constants)}"
-        array = np.asarray(value)
-        array = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iu" else np.float64)
-        self.constants.append(self.onnx.numpy_helper.from_array(array.reshape(np.shape(value)), name))
+        dtype = np.int64 if np.asarray(value).dtype.kind in "iu" else np.float64
+        self.constants.append(self.onnx.numpy_helper.from_array(np.array(value, dtype, order="C"), name))
         return name
 
 

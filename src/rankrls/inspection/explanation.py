@@ -82,10 +82,7 @@ def explain(
     _, Z = final_step_inputs(model, X, qid)
     Z = check_matrix(final, Z, final._accepts)
 
-    def inside(step: Any) -> str:
-        return " inside each query" if getattr(step, "fitted_with_qid_", False) else ""
-
-    steps = [type(step).__name__ + inside(step) for step in unwrapped(model)[0]]
+    steps = [type(step).__name__ for step in unwrapped(model)[0]]
     units = f"after {', then '.join(steps)}" if steps else "as given"
     return Explanation(names, weights, Z, query_layout(qid, Z.shape[0]), qid is not None, final.fitted_with_qid_, units)
 

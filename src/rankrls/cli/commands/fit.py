@@ -15,11 +15,11 @@ from rankrls.cli._options import Options
 from rankrls.cli._proposal import call_to_copy
 from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, plain_json
 from rankrls.cli._study import Study, fit_and_evaluate
-from rankrls.comparison.judgement import Judgement
+from rankrls.comparison.report import Judgement
 from rankrls.inspection import leaderboard, selected_features
 from rankrls.io._text import few
 from rankrls.model_selection import nested_estimate, permutation_test
-from rankrls.model_selection.permutation import held_out_score
+from rankrls.model_selection.repeated_selection import held_out_score
 from rankrls.models._pipelines import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
