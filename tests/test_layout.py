@@ -31,7 +31,6 @@ UNDER_WHAT_IT_HOLDS = {
     # formulas, under what they measure
     "metrics/_loops": "metrics/test_pairs",
     "metrics/_table": "metrics/test_positions",
-    "metrics/_values": "metrics/test_measure",
     "metrics/_scorer": "models/test_routing",
     # steps of reading, under the formats that are read
     "io/_text": "io/test_letor",

@@ -37,23 +37,6 @@ FOREIGN = {
 """Arguments of ``fit`` in other libraries, and their replacements here."""
 
 
-def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
-    """Wrap a fitting method so that an error restores the attributes of the last fit."""
-
-    @wraps(fit)
-    def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
-        attributes = vars(args[0])
-        before = dict(attributes)
-        try:
-            return fit(*args, **kwargs)
-        except BaseException:
-            attributes.clear()
-            attributes.update(before)
-            raise
-
-    return fit_or_restore
-
-
 def refuse_foreign_arguments(fit: Callable[P, T]) -> Callable[P, T]:
     """Wrap a fitting method so that arguments of other libraries are refused with their replacement."""
     foreign = FOREIGN.keys() - signature(fit).parameters.keys()

@@ -16,9 +16,8 @@ from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
 from rankrls._rows import row_slices
 from rankrls._typing import Array, Index, Mask
-from rankrls.metrics import Measure
-from rankrls.metrics._measure import right_order
-from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
+from rankrls.metrics._measure import Measure, mean_and_error, mean_of_judged, right_order
+from rankrls.metrics._table import ratio
 from rankrls.numerics.concordance import CONFIDENCE, concordance_interval, greedy_matching, item_values
 from rankrls.numerics.ties import tied
 

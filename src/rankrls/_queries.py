@@ -226,11 +226,10 @@ def _as_id_array(qid: Any) -> AnyArray:
         ids = to_host(qid)
         return ids.astype(object) if ids.dtype.kind == "T" else ids  # numpy sorts missing strings among the others
     kinds = {type(v) for v in qid}
-    if len(kinds) == 1 and kinds <= {str, float, bool}:
-        return np.asarray(qid)
-    if kinds == {int} or all(issubclass(kind, np.generic) for kind in kinds):
+    kind = kinds.pop() if len(kinds) == 1 else object
+    if issubclass(kind, str | float | int | np.integer):
         ids = np.asarray(qid)
-        if ids.dtype.kind in "iu":
+        if ids.dtype.kind != "f" or issubclass(kind, float):
             return ids
     # Anything else keeps its own equality: numpy would convert the 1 in [1, "1"] to "1", two large integers to the same
     # float, and tuples to a second dimension.
@@ -240,14 +239,8 @@ def _as_id_array(qid: Any) -> AnyArray:
 
 
 def _check_no_missing(ids: AnyArray, name: str) -> None:
-    if ids.dtype.kind == "f":
-        missing = np.isnan(ids)
-    elif ids.dtype.kind in "mM":
-        missing = np.isnat(ids)
-    elif ids.dtype.kind == "O":
-        missing = np.fromiter((is_missing(v) for v in ids), dtype=bool, count=len(ids))
-    else:
-        return
+    objects = ids.dtype.kind == "O"
+    missing = np.fromiter(map(is_missing, ids), dtype=bool, count=len(ids)) if objects else ids != ids
     refuse_where(missing, name, lambda row: f"{name} is missing in row {row}: every row needs an id.")
 
 

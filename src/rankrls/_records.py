@@ -100,15 +100,11 @@ def array_of(name: str, values: Any) -> Any:
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         cells = [*values]
         row = bisect_left(range(1, len(cells) + 1), True, key=lambda n_rows: not suit(n_rows))
-        kinds = sorted({type(value).__name__ for value in cells})
-        raise several_types(name, kinds, row, next(iter(cells[row:]), None)) from None
-
-
-def several_types(name: str, kinds: Iterable[object], row: int, first: object) -> InputError:
-    """Error about a column with values of several types, and the first value that does not suit those before."""
-    problem = f"column {name!r} contains values of several types, numbers beyond 64 bits, or broken text"
-    found = f"({', '.join(map(str, kinds))}), first at {first!r:.60}"
-    return InputError(f"{problem} {found}. Convert it to one type, for instance to text.", row=row, column=name)
+        kinds = ", ".join(sorted({type(value).__name__ for value in cells}))
+        problem = f"column {name!r} contains values of several types, numbers beyond 64 bits, or broken text"
+        found = f"({kinds}), first at {next(iter(cells[row:]), None)!r:.60}"
+        remedy = "Convert it to one type, for instance to text."
+        raise InputError(f"{problem} {found}. {remedy}", row=row, column=name) from None
 
 
 def _cells(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:

@@ -86,17 +86,12 @@ def check_finite_features(X: Any, names: Any, *, products: bool = False, first_r
 
 
 def column_scales(X: Any) -> Array:
-    """Standard deviations of the columns of X, (n,); for sparse X, root mean squares of the stored entries."""
-    m, n = X.shape
+    """Standard deviations of the columns of X, (n,), without a copy of X."""
     if sparse.issparse(X):
-        means, variances = mean_variance_axis(X, axis=0)
-        stored = np.bincount(X.indices, minlength=n)
-        return np.asarray(np.sqrt((variances + means**2) * m / np.maximum(stored, 1)))
+        return np.asarray(np.sqrt(mean_variance_axis(X, axis=0)[1]))
     means = X.mean(axis=0, dtype=np.float64)
-    squares = np.zeros(n)
-    for rows in row_slices(m):
-        squares += ((X[rows] - means) ** 2).sum(axis=0)
-    return np.asarray(np.sqrt(squares / max(m, 1)))
+    squares = sum(((X[rows] - means) ** 2).sum(axis=0) for rows in row_slices(len(X)))
+    return np.asarray(np.sqrt(squares / len(X)))
 
 
 def offset_columns(X: Any) -> tuple[Index, Array]:

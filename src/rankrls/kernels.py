@@ -16,6 +16,7 @@ a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -167,19 +168,15 @@ class Kernel:
         assert callable(self.name)
         left = list(X)
         right = list(X if Z is None else Z)
-        out = np.empty((len(left), len(right)))
+        out = np.full((len(left), len(right)), np.nan)
         for i, x in enumerate(left):
             for j, z in enumerate(right[: i + 1] if Z is None else right):
                 value = self.name(x, z, **self.params)
-                try:
+                with suppress(TypeError, ValueError):
                     out[i, j] = float(value)
-                except (TypeError, ValueError):
-                    found = type(value).__name__
-                    problem = f"The kernel function must return one number; for items {i} and {j} it returned {found}."
-                    raise InputError(problem, parameter="kernel") from None
                 if not np.isfinite(out[i, j]):
-                    problem = f"The kernel function returned {value} for items {i} and {j}; it must be finite."
-                    raise InputError(problem, parameter="kernel")
+                    problem = f"The kernel function returned {value!r:.60} for items {i} and {j}"
+                    raise InputError(f"{problem}; it must return a finite number.", parameter="kernel")
         if Z is None:
             mirror(out)
         return out

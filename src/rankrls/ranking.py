@@ -10,17 +10,13 @@ import numpy as np
 from rankrls._checks import check_count, check_finite, numbers_of, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._shown import Shown, head_rows, table_text
 from rankrls._typing import AnyArray, Array, Index
 
 __all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
 
 
-_SHOWN = 10
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Shown):
+@dataclass(frozen=True, eq=False)
+class Ranking:
     """Rows of each query in descending order of score, with the queries in order of first appearance.
 
     Attributes
@@ -39,17 +35,6 @@ class Ranking(Shown):
     positions: Index
     scores: Array
     qid: AnyArray | None
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __str__(self) -> str:
-        columns = [self.positions, self.rows, *([] if self.qid is None else [self.qid])]
-        values = [column[: _SHOWN + 1].tolist() for column in columns]
-        rows = [[*map(str, row), f"{score:.4g}"] for *row, score in zip(*values, self.scores, strict=False)]
-        names = ["position", "row", *([] if self.qid is None else ["query"]), "score"]
-        queries = "" if self.qid is None else f", {len(dict.fromkeys(self.qid.tolist()))} queries"
-        return f"Ranking of {len(self)} items{queries}\n{table_text(names, head_rows(rows) if rows else [])}"
 
 
 def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: Any = None) -> Ranking:

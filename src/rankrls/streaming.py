@@ -34,10 +34,8 @@ from rankrls._rows import check_finite_features
 from rankrls._typing import AnyArray, Array, Index, Mask
 from rankrls.io.dataset import Dataset, Part, check_whole_queries
 from rankrls.io.rows import Rows
-from rankrls.metrics import Measure
-from rankrls.metrics._measure import named_measures
+from rankrls.metrics._measure import Measure, mean_and_error, named_measures
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
-from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother

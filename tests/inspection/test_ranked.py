@@ -47,7 +47,7 @@ def test_several_targets_and_no_queries():
     ranking = rank_scores(scores[:, 0], k=2)
     assert ranking.qid is None
     assert ranking.rows.tolist() == [1, 2]
-    assert len(rank_scores([])) == 0
+    assert len(rank_scores([]).rows) == 0
 
 
 def test_the_best_of_a_model_are_those_of_its_positions():

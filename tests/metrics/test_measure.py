@@ -7,7 +7,7 @@ from tests.refusals import Refusal
 
 from rankrls._queries import query_layout
 from rankrls.metrics import Measure, evaluate, resolve_measure
-from rankrls.metrics._values import mean_and_error
+from rankrls.metrics._measure import mean_and_error
 
 Y, F, QID = [2, 0, 1, 0, 1], [0.3, 0.5, 0.1, 0.2, 0.7], [1, 1, 1, 2, 2]
 

@@ -249,15 +249,15 @@ FAULTS = [
         ("queries - queries[0], weights=own)", "queries - queries[0])"),
     ),
     *_planted(
-        "metrics/_values.py",
+        "metrics/_measure.py",
         "metrics",
         ("count * (count - 1.0)", "count * count"),
     ),
     *_planted(
-        "metrics/_values.py",
+        "metrics/_measure.py",
         "metrics models/test_partly_labelled.py",
         (".all(axis=1)\n    if known.all():", ".any(axis=1)\n    if known.all():"),
-        ("else weights[rows]", "else weights[: len(rows)]"),
+        ("None if weights is None else weights[rows]\n\n", "None if weights is None else weights[: len(rows)]\n\n"),
     ),
     *_planted(
         "metrics/_measure.py",
@@ -266,10 +266,10 @@ FAULTS = [
         ('"docno": docno, "per_query"', '"docno": None, "per_query"'),
     ),
     *_planted(
-        "metrics/_scorer.py",
+        "metrics/_measure.py",
         "models/test_routing.py models/test_partly_labelled.py",
-        ("return value if measure.greater_is_better else -value", "return value"),
-        ("weights = sample_weight if measure.definition.over_pairs else None", "weights = None"),
+        ("return value if self.greater_is_better else -value", "return value"),
+        ("weights = sample_weight if self.definition.over_pairs else None", "weights = None"),
     ),
     *_planted(
         "metrics/_scorer.py",
@@ -296,8 +296,8 @@ FAULTS = [
         ("np.where(high > low, high - low, 1.0)", "np.where(high > low, high, 1.0)"),
         ("rows = slice(low, high) if layout.contiguous else layout.order[low:high]", "rows = slice(low, high)"),
         ("axis=0) / lengths[:, None]\n        block -=", "axis=0) / lengths.mean()\n        block -="),
-        ("fitted.partial_fit(values, sample_weight=sample_weight)", "fitted.partial_fit(values)"),
-        ('fitted = vars(self).get("scaler_")', "fitted = None"),
+        ("scaler.fit(values, sample_weight=sample_weight)", "scaler.fit(values)"),
+        ('if "scaler_" not in vars(self):', "if True:"),
     ),
     *_planted(
         "preprocessing/_table_encoder.py",
@@ -317,7 +317,7 @@ FAULTS = [
         "preprocessing",
         ("typed = bool if self.boolean else float", "typed = float"),
         ("tzinfo=found.tzinfo and UTC", "tzinfo=found.tzinfo"),
-        ("differ = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])", "differ = values[1:] != values[:-1]"),
+        ("np.nan_to_num(column.values, nan=-np.inf)", "column.values"),
         ("pc.is_in(pc.utf8_lower(trimmed), ", "pc.is_in(trimmed, "),
     ),
     *_planted(

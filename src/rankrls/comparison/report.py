@@ -20,10 +20,8 @@ from rankrls._shown import Shown, table_text
 from rankrls._typing import AnyArray, Array, Index
 from rankrls.comparison.significance import COLUMNS, Comparison, bootstrap_interval, compare_per_query
 from rankrls.io import PairTable, Rows, atomic_write
-from rankrls.metrics import Measure, evaluate, preference_accuracy
-from rankrls.metrics._measure import named_measures
+from rankrls.metrics._measure import Measure, evaluate, mean_and_error, named_measures, preference_accuracy
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
-from rankrls.metrics._values import mean_and_error
 
 _DRAWS = 2000
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")

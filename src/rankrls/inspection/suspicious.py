@@ -13,8 +13,7 @@ from rankrls._checks import numbers_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import AnyArray, Array, Index
-from rankrls.metrics import resolve_measure
-from rankrls.metrics._values import mean_of_judged
+from rankrls.metrics._measure import mean_of_judged, resolve_measure
 from rankrls.preprocessing._table_encoder import like_ids
 
 _ROWS = 50  # patterns in fewer rows may be due to chance

@@ -393,7 +393,7 @@ def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
     InputError
         If a query or a document name is not a single word.
     """
-    queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
+    queries = ["1"] * len(ranking.rows) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
     called = [str(name) for name in names]
     for k, word in chain(enumerate(called), enumerate(queries)):
         if len(word.split()) != 1:

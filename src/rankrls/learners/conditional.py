@@ -30,8 +30,7 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
-from rankrls.metrics import Measure
-from rankrls.metrics._values import mean_and_error
+from rankrls.metrics._measure import Measure, mean_and_error
 from rankrls.numerics.eigen import check_semidefinite
 from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer

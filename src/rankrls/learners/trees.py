@@ -16,8 +16,7 @@ from rankrls._errors import InputError, require_extra
 from rankrls._queries import QueryLayout, label_varies
 from rankrls._rows import row_slices
 from rankrls._typing import AnyArray, Array, Index, Matrix
-from rankrls.metrics import Measure
-from rankrls.metrics._values import mean_of_judged
+from rankrls.metrics._measure import Measure, mean_of_judged
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 
 Numbers = NDArray[np.int32]

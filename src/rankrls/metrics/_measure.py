@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from rankrls._checks import check_count, check_finite, check_word, vector_of
+from rankrls._checks import array_of, check_count, check_finite, check_word, numbers_of, refuse_where, vector_of
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError, did_you_mean
 from rankrls._preferences import check_preferences
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import AnyArray, Array, Index
-from rankrls.metrics._scorer import score_model
-from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Chunk, Definition, Gain
-from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
+from rankrls.metrics._scorer import holds, predict_by_query
+from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Chunk, Definition, Gain, ratio
 from rankrls.ranking import docno_order
 
 _NAME = re.compile(r"\s*([a-z_-]*?)(?:_cut|_?at)?(?:(?:\s*[@_.]\s*|:top=)?([0-9]+))?\s*")
@@ -353,7 +352,7 @@ class Measure:
             differ, or no query has a value; and if an estimator was fitted with qid, but qid is missing.
         """
         if y is not None:
-            return score_model(self, y_true, y_score, y, qid, sample_weight)
+            return self._score(y_true, y_score, y, qid, sample_weight)
         labels = vector_of("y_true", y_true, "one label per row")
         if not len(labels):
             raise InputError("y_true is empty: there is nothing to evaluate.", parameter="y_true")
@@ -369,6 +368,30 @@ class Measure:
         if np.isnan(average).all():
             raise InputError(f"{self} is not defined for these data: {self.not_judged}.", parameter="y_true")
         return average if scores.ndim == 2 else float(average[0])
+
+    def _score(self, model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> float:
+        """Average over the queries of a model's ranking; negated for an error.
+
+        Rows whose label is NaN are left out for estimators that use unlabelled rows.
+
+        Raises
+        ------
+        InputError
+            If the model was fitted with qid but the measure did not receive it: all rows would count as one query.
+        """
+        if qid is None and holds(model, "fitted_with_qid_"):
+            raise InputError(
+                f"The measure {self} did not get qid, but the model was fitted with it. qid reaches scorers by "
+                "metadata routing: call sklearn.set_config(enable_metadata_routing=True) first, and pass "
+                "params={'qid': qid} to cross_validate, or qid=qid to the fit of a search.",
+                parameter="qid",
+            )
+        scores = predict_by_query(model, X, qid)
+        weights = sample_weight if self.definition.over_pairs else None
+        if holds(model, "_takes_unlabelled"):
+            y, scores, qid, weights = labelled_rows(y, scores, qid, weights)
+        value = float(self(y, np.asarray(scores), qid=qid, sample_weight=weights))
+        return value if self.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Metadata that scikit-learn passes to a measure given as ``scoring``: qid, and weights if they are used."""
@@ -601,3 +624,68 @@ def right_order(differences: Array, strength: Array, weight: Array) -> tuple[Arr
     sign = np.sign(strength)
     right = (np.sign(differences) * sign[:, None] + 1.0) / 2.0
     return right, np.where(sign == 0.0, 0.0, weight)
+
+
+def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
+    """Labels, scores, query ids and weights of the labelled rows; the label NaN marks an unlabelled row."""
+    labels = array_of("y", y)
+    if labels.dtype.kind != "f" or labels.ndim not in (1, 2):
+        return y, scores, qid, weights
+    known = ~np.isnan(np.atleast_2d(labels.T).T).all(axis=1)
+    if known.all():
+        return y, scores, qid, weights
+    if not known.any():
+        raise InputError(
+            "Every label is NaN, so there is nothing to evaluate. Make folds of the labelled queries, and keep "
+            "the unlabelled rows in each training set.",
+            parameter="y",
+        )
+    rows = np.flatnonzero(known)
+    qid = None if qid is None else query_layout(qid, len(labels)).codes[rows]
+    weights = check_weights(weights, len(labels))
+    return labels[rows], np.asarray(scores)[rows], qid, None if weights is None else weights[rows]
+
+
+def check_scores(y_score: Any, n_rows: int | None = None) -> Array:
+    """Scores as a finite float64 vector or matrix, with ``n_rows`` rows if that is given."""
+    scores = numbers_of("y_score", y_score)
+    if scores.ndim not in (1, 2):
+        raise InputError(f"y_score must have shape (m,) or (m, columns); got {scores.shape}.", parameter="y_score")
+    if n_rows is not None and len(scores) != n_rows:
+        raise InputError(
+            f"y_score has {len(scores)} rows but y_true has {n_rows}: one score per label is needed.",
+            parameter="y_score",
+        )
+    check_finite("y_score", scores, "score")
+    return scores
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Row weights as a finite, non-negative float64 vector, or None."""
+    if sample_weight is None:
+        return None
+    w = numbers_of("sample_weight", sample_weight)
+    if w.shape != (n_rows,):
+        raise InputError(
+            f"sample_weight must have one weight per row, shape ({n_rows},); got {w.shape}.", parameter="sample_weight"
+        )
+    check_finite("sample_weight", w, "weight")
+    refuse_where(
+        w < 0,
+        "sample_weight",
+        lambda row: f"sample_weight is negative in row {row} ({w[row]:g}): it must be 0 or more.",
+    )
+    return w
+
+
+def mean_of_judged(values: Array) -> Array:
+    """Mean of each column of (queries, columns) over the entries that are not NaN; NaN where there are none."""
+    return ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
+
+
+def mean_and_error(values: Array) -> tuple[Array, Array]:
+    """Mean of each column over the entries that are not NaN, and its standard error, NaN for fewer than two."""
+    mean = mean_of_judged(values)
+    count = (~np.isnan(values)).sum(axis=0)
+    squares = np.nansum((values - mean) ** 2, axis=0)
+    return mean, np.sqrt(ratio(squares, count * (count - 1.0)))

@@ -11,8 +11,7 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import AnyArray, Array, Mask
-from rankrls.metrics._measure import Measure, named_measures
-from rankrls.metrics._values import mean_of_judged
+from rankrls.metrics._measure import Measure, mean_of_judged, named_measures
 
 ByDocument = Mapping[str, Mapping[str, float]]
 """Labels or scores of the documents of each query."""

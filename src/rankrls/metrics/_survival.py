@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from rankrls._checks import vector_of
 from rankrls._errors import InputError
 from rankrls._typing import Array, Mask
-from rankrls.metrics._values import check_scores, ratio
+from rankrls.metrics._measure import check_scores
+from rankrls.metrics._table import ratio
 from rankrls.survival import checked_times
 
 

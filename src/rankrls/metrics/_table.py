@@ -26,7 +26,6 @@ from rankrls.metrics._loops import (
     walk_down,
     weigh_pairs,
 )
-from rankrls.metrics._values import ratio
 
 LONGEST = 1500
 LONGEST_WEIGHTED = 400
@@ -80,6 +79,13 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "catboost": {"gain": "linear", "ties": "worst", "denominator": "reachable"},
 }
 """Choices of each evaluation tool that differ from the defaults."""
+
+
+def ratio(numerator: Array, denominator: AnyArray) -> Array:
+    """Numerator over denominator, NaN if the denominator is not positive."""
+    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return out
 
 
 def gains_of(gain: Gain, y: Array) -> Array:

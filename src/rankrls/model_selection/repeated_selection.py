@@ -20,9 +20,8 @@ from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
 from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, LabelsLike, Matrix, Splitter, VectorLike
-from rankrls.metrics import Measure, preference_accuracy
+from rankrls.metrics._measure import Measure, mean_and_error, mean_of_judged, preference_accuracy
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.metrics._values import mean_and_error, mean_of_judged
 from rankrls.models.fitted import ChosenAttributes
 from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import number, options

@@ -26,7 +26,7 @@ from rankrls._records import unrecorded
 from rankrls._rows import check_finite_features
 from rankrls._typing import Array, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike, corrected_clicks
-from rankrls.metrics._values import check_weights as check_row_weights
+from rankrls.metrics._measure import check_weights as check_row_weights
 from rankrls.models.spec import Accepts, Spec, XKind
 from rankrls.selection.plans import Plan, ValidationPlan
 

@@ -14,8 +14,7 @@ from sklearn.utils import check_random_state
 from rankrls._checks import check_number, check_word
 from rankrls._errors import InputError
 from rankrls._typing import Array, HasShape, Params, Values, VectorLike
-from rankrls.metrics import Measure
-from rankrls.metrics._measure import resolve_measure
+from rankrls.metrics._measure import Measure, resolve_measure
 from rankrls.selection.rules import RULES
 
 T = TypeVar("T")

@@ -20,10 +20,8 @@ from rankrls.clicks import Propensities, PropensitiesLike
 from rankrls.io import Dataset
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import StagePath
-from rankrls.metrics import Measure
-from rankrls.metrics._measure import needs_gains
+from rankrls.metrics._measure import Measure, labelled_rows, needs_gains
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.metrics._values import labelled_rows
 from rankrls.models.fitted import ChosenAttributes, FittedAttributes
 from rankrls.models.intake import (
     Clicks,

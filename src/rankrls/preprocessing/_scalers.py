@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankrls._cells import unmasked
-from rankrls._checks import refusing, unchanged_on_error
+from rankrls._checks import refusing
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
@@ -40,7 +40,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """The rows of some queries scaled; the block, whose first rows are given, is overwritten."""
         raise NotImplementedError
 
-    @unchanged_on_error
     def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
         """Check the rows; if they are in queries, nothing is learned from them.
 
@@ -86,7 +85,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "fitted_with_qid_")
         return self._transform(self._checked(X, reset=False), qid)
 
-    @unchanged_on_error
     def fit_transform(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
         return self.fit(X, qid=qid).transform(X, qid=qid)
@@ -96,13 +94,11 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS)
 
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
-        if self.fitted_with_qid_ and qid is None:
-            problem = f"{type(self).__name__} was fitted with qid, and needs the qid of the rows that it transforms."
+        if self.fitted_with_qid_ != (qid is not None):
+            so = "with qid, and needs the qid of" if self.fitted_with_qid_ else "without qid, and takes no qid of"
+            problem = f"{type(self).__name__} was fitted {so} the rows that it transforms."
             remedy = "In a pipeline, call sklearn.set_config(enable_metadata_routing=True) first, and predict with qid."
             raise InputError(f"{problem} {remedy}", parameter="qid")
-        if qid is not None and not self.fitted_with_qid_:
-            problem = f"{type(self).__name__} was fitted without qid, so it cannot scale queries. Fit it with qid."
-            raise InputError(problem, parameter="qid")
         if self.scaler_ is not None:
             return self.scaler_.transform(X)
         layout = query_layout(qid, X.shape[0])
@@ -271,7 +267,6 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 1.23]])
     """
 
-    @unchanged_on_error
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Compute the mean and standard deviation of the logarithms.
 
@@ -288,10 +283,11 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self.__dict__.pop("scaler_", None)
-        return self.partial_fit(X, y, sample_weight)
+        values = self._logarithms(X, reset=True)
+        scaler = StandardScaler(with_mean=not sparse.issparse(values)).set_output(transform="default")
+        self.scaler_ = scaler.fit(values, sample_weight=sample_weight)
+        return self
 
-    @unchanged_on_error
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the statistics.
 
@@ -303,11 +299,9 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        fitted = vars(self).get("scaler_")
-        values = self._logarithms(X, reset=fitted is None)
-        if fitted is None:
-            fitted = StandardScaler(with_mean=not sparse.issparse(values)).set_output(transform="default")
-        self.scaler_ = fitted.partial_fit(values, sample_weight=sample_weight)
+        if "scaler_" not in vars(self):
+            return self.fit(X, y, sample_weight)
+        self.scaler_.partial_fit(self._logarithms(X, reset=False), sample_weight=sample_weight)
         return self
 
     def transform(self, X: ArrayLike) -> Any:

@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._cached import cached_property
 from rankrls._cells import cell_number, is_missing
-from rankrls._checks import check_count, check_number, check_word, unchanged_on_error
+from rankrls._checks import check_count, check_number, check_word
 from rankrls._errors import InputError, InputWarning, did_you_mean, format_setting, warn_user
-from rankrls._queries import QueryLayout, query_layout
+from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls._records import unrecorded
 from rankrls._typing import AnyArray, Array, Index, Mask
 
@@ -98,13 +98,6 @@ class Column:
         words, codes = self.as_texts()
         counts = np.bincount(codes, minlength=len(words)).tolist()
         return {word: n for word, n in zip(words, counts, strict=True) if n and word is not None}
-
-    def varies(self, layout: QueryLayout) -> bool:
-        """Whether two rows of a query differ."""
-        values = self.values[layout.order]
-        missing = self.missing[layout.order]
-        differ = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])
-        return not np.isin(np.flatnonzero(differ) + 1, layout.starts).all()
 
 
 def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str] = ()) -> dict[str, Column]:
@@ -291,16 +284,18 @@ def column_uses(
         distinct = len(np.unique(column.values[~column.missing]))
         n_missing = int(column.missing.sum())
         kind, reason = _kind(column, named.get(name), distinct, encoder, formats)
-        if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
-            kind = "unused"
-            reason = "constant within every query, so it cannot change the ranking"
+        if layout is not None and name not in named and kind != "unused":
+            cells = np.nan_to_num(column.values, nan=-np.inf)  # missing cells are equal
+            if not label_varies(cells, layout).any():
+                kind = "unused"
+                reason = "constant within every query, so it cannot change the ranking"
         uses.append(ColumnUse(name, kind, reason, n_missing, distinct))
         usable = kind == "number" and not (n_missing and fills.get(name) is None)
         if encoder.columns == "named" and name not in named and not usable:
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
             what = reason + ", some missing" * (kind == "number")  # the rows may be some of the table's
-            cells = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
-            shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(repr, cells))})")
+            examples = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
+            shown.append(f"{name!r} ({what}{': ' * bool(examples)}{', '.join(map(repr, examples))})")
     if options:
         given: dict[str, Any] = {
             option: "median" if option == "impute" else [*names_of(option, vars(encoder)[option]), *names]
@@ -843,7 +838,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
 
-    @unchanged_on_error
     def fit(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
         """Decide the use of each column, and determine its categories, words and replacements of missing cells.
 

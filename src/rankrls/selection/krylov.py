@@ -13,7 +13,7 @@ from rankrls._comparisons import DataInMemory, Setting
 from rankrls._curves import Curve, scale_of
 from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
-from rankrls.metrics._values import mean_and_error
+from rankrls.metrics._measure import mean_and_error
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
 from rankrls.numerics.products import LaplacianProduct, RowProducts
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks

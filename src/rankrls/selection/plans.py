@@ -18,8 +18,7 @@ from rankrls._problems import Candidate, Problem, Solutions
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import take_items
 from rankrls._typing import Array, ExactFoldsLike, Index, Matrix
-from rankrls.metrics import Measure
-from rankrls.metrics._values import mean_and_error
+from rankrls.metrics._measure import Measure, mean_and_error
 from rankrls.numerics.concordance import ordered_pairs
 from rankrls.selection.folds import (
     FEW_FOLDS,
