@@ -8,6 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
@@ -23,7 +24,7 @@ _TEXT_CELLS = 1 << 15  # cells of delimited text in a batch, which stay in the c
 _TEXT_ROWS = 64  # least number of rows in a batch, unless fewer are requested
 _DELIMITERS = ",;\t|"
 _IN_QUOTES = re.compile('"(?:[^"]|"")*(?:"|$)')
-_QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
+_QUOTED = re.compile('["\\r\\n,;\\t|]|^\ufeff|^$')
 """Pattern of cells that are written in quotes."""
 
 
@@ -170,13 +171,10 @@ class Delimited(Stored):
 
         self._text = Text(source)
         self.lines = Lines()
+        self._line = 0  # number of the last line that has been split
         lines = self._decoded()
-        self._blank_lines = 0  # before the names
-        for first in lines:
-            if first.strip():
-                break
-            self._blank_lines += 1
-        else:
+        first = next(filter(str.strip, lines), "")
+        if not first:
             raise InputError("the file is empty.", file=self._text.name)
         bare = _IN_QUOTES.sub("", first)
         tabs = self._text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
@@ -201,7 +199,6 @@ class Delimited(Stored):
 
     def _decoded(self) -> Iterator[str]:
         """Lines, with their ends."""
-        line = 1
         for block in self._text.blocks():
             bad = block.find(b"\0")
             problem = "there is a NUL byte, which text cannot contain: the file is damaged or not text."
@@ -211,18 +208,19 @@ class Delimited(Stored):
                 bad = error.start
                 problem = f"this is not UTF-8 text: {SAVE_AS_UTF8}"
             if bad >= 0:
-                raise InputError(problem, file=self._text.name, line=line + block.count(b"\n", 0, bad))
-            yield from io.StringIO(text, newline="")
-            line += block.count(b"\n")
+                raise InputError(problem, file=self._text.name, line=self._line + 1 + block.count(b"\n", 0, bad))
+            for line in io.StringIO(text, newline=""):
+                self._line += 1
+                yield line
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Line, where it ends, and cells of each row."""
         size = len(self.schema)
         row = 0
-        line = self._blank_lines + self._reader.line_num
+        line = self._line
         try:
             for cells in self._reader:
-                line = self._blank_lines + self._reader.line_num
+                line = self._line
                 if len(cells) == size:
                     yield line, cells
                     row += 1
@@ -233,11 +231,6 @@ class Delimited(Stored):
         except csv.Error as error:
             problem = f'a cell that begins with a quote (") does not end with one, or a cell is too long ({error}).'
             raise InputError(problem, row=row, file=self._text.name, line=line + 1) from None
-
-
-def write_parquet(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
-    """Write tables of pyarrow one after another."""
-    _write_typed(parquet_writer, file, tables)
 
 
 def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any:
@@ -252,14 +245,15 @@ def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any
     return parquet.ParquetWriter(file, schema, use_dictionary=[*coded], write_statistics=[*coded])
 
 
-def write_arrow(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
-    """Write tables of pyarrow one after another."""
+def arrow_writer(file: Any, schema: Any) -> Any:
+    """Writer of an Arrow file."""
     from pyarrow import ipc
 
-    _write_typed(ipc.new_file, file, tables)
+    return ipc.new_file(file, schema)
 
 
-def _write_typed(open_writer: Any, file: IO[bytes], tables: Iterable[Any]) -> None:
+def write_typed(open_writer: Any, file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow one after another."""
     tables = iter(tables)
     first = next(tables)
     with open_writer(file, first.schema) as writer:
@@ -279,26 +273,20 @@ def write_json(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
 
 
 def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
-    """Write tables of pyarrow as delimited text in the shortest decimals, with quotes if cells need them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv
-
+    """Write tables of pyarrow as delimited text in the shortest decimals, with quotes around cells that need them."""
     delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
-    header: list[str] = []
-    for table in tables:
-        if not header:
-            header = table.column_names
-            file.write((delimiter.join(map(_cell, header)) + "\n").encode())
-        texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
-        odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
-        how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
-        csv.write_csv(table, file, how)
+    for number, table in enumerate(tables):
+        columns = [column.cast("string").to_pylist() for column in table.columns]
+        header = [table.column_names] if number == 0 else []
+        rows = chain(header, zip(*columns, strict=True))
+        file.writelines(f"{delimiter.join(map(_cell, row))}\n".encode() for row in rows)
 
 
-def _cell(text: str) -> str:
-    """A text as a cell, in quotes if it would otherwise be read differently."""
-    return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text
+def _cell(text: str | None) -> str:
+    """A text as a cell, in quotes if it would otherwise be read differently; nothing for None."""
+    if text is None:
+        return ""
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
 class Format(NamedTuple):
@@ -328,8 +316,8 @@ class Format(NamedTuple):
 
 _LETOR = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
 FORMATS = {
-    "parquet": Format((".parquet", ".pq"), b"PAR1", Parquet, write_parquet),
-    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", ArrowFile, write_arrow),
+    "parquet": Format((".parquet", ".pq"), b"PAR1", Parquet, partial(write_typed, parquet_writer)),
+    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", ArrowFile, partial(write_typed, arrow_writer)),
     "jsonl": Format((".jsonl", ".ndjson"), b"{", JsonLines, write_json, is_text=True),
     "csv": Format((".csv", ".tsv", ".tab"), b"", Delimited, write_delimited, is_text=True),
     "letor": Format(_LETOR, b"", None, write_lines, is_text=True),

@@ -6,7 +6,7 @@ import fnmatch
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -211,7 +211,7 @@ def check_columns(table: Table, names: Sequence[str], parameter: str) -> None:
 
 def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
     """Columns that match names and patterns, each once."""
-    found = {word: [word] if word in table.types else matching(word, table.columns) for word in words}
+    found = {word: matching(word, table.types) for word in words}
     check_columns(table, [word for word, names in found.items() if not names], parameter)
     return [*dict.fromkeys(name for names in found.values() for name in names)]
 
@@ -223,7 +223,7 @@ def _near(table: Table, name: str) -> str:
     return did_you_mean(name, table.columns) or f" (Columns: {few(table.columns, _SHOWN)}.)"
 
 
-def matching(word: str, names: Sequence[str]) -> list[str]:
+def matching(word: str, names: Collection[str]) -> list[str]:
     """Columns that match a name, a pattern or a column of lists.
 
     ``*`` matches any text and ``?`` one character; brackets are literal, since features are often called bm25[title].
@@ -245,7 +245,7 @@ def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[i
     numbers = {name: k for k, name in enumerate(table.feature_ids)}
     out: list[int] = []
     for word in words:
-        found = matching(word, [*numbers])
+        found = matching(word, numbers)
         if not found:
             message = f"{parameter} names feature {word!r}, which {table.path} does not have ({few([*numbers])})."
             raise InputError(message, parameter=parameter)

@@ -256,10 +256,8 @@ class Table(Reader):
         empty = pc.index(texts, "").as_py()
         if empty >= 0 and not may_be_empty:
             raise self.refuse_row(row + empty, f"column {name!r} is empty: every row needs an id.", column=name)
-        coded = texts.dictionary_encode()
-        different = coded.dictionary.to_pylist()
-        ids = ids_of(different) if self.textual else objects(different)
-        return np.asarray(ids[coded.indices.to_numpy()])
+        words = texts.to_pylist()
+        return ids_of(words) if self.textual else objects(words)
 
     def _without(self, cells: Any, missing: Sequence[str]) -> Any:
         """Text cells with nulls in place of words that mean missing."""
@@ -393,18 +391,13 @@ def _as_floats(cells: Any) -> AnyArray:
 
 
 def _parsed(cells: Any) -> Array:
-    """Numbers of cells: NaN for missing ones, infinity for those that are not numbers."""
+    """Numbers of texts: NaN for missing ones, infinity for those that are not numbers."""
     import pyarrow as pa
 
     try:
-        found: Array = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        if np.isfinite(found).all():
-            return found
+        found = np.array(cells.cast(pa.float64()))
     except pa.ArrowInvalid:
-        pass
-    coded = cells.dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    values = np.array([*map(cell_number, texts)])
-    values[~np.isfinite(values)] = np.inf
-    values[[text.strip().lower() in MISSING for text in texts]] = np.nan
-    return np.asarray(values[coded.indices.to_numpy()])
+        found = np.array([*map(cell_number, cells.to_pylist())])
+    for k in np.flatnonzero(~np.isfinite(found)).tolist():
+        found[k] = np.nan if cells[k].as_py().strip().lower() in MISSING else np.inf
+    return found

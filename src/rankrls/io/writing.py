@@ -8,11 +8,11 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -270,25 +270,19 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
 def write_stored(path: str | os.PathLike[str], rows: Iterable[Any], format: str) -> None:
     """Write tables of pyarrow, or lines of LETOR text, in a format of ``FORMATS``."""
     path = os.fspath(path)
-    with atomic_write(path) as file, _packed(file, path) as sink:
-        FORMATS[format].write(sink, path, rows)
-
-
-def _packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
-    """A file, or one that compresses what is written to it if the name ends in ``.gz``."""
-    if name.endswith(".gz"):
-        # no name and no time inside, so that the same table gives the same file
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)  # type: ignore[return-value]
-    return nullcontext(file)
+    with atomic_write(path) as file, ExitStack() as opened:
+        if path.endswith(".gz"):
+            # no name and no time inside, so that the same table gives the same file
+            packed: Any = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
+            file = opened.enter_context(packed)
+        FORMATS[format].write(file, path, rows)
 
 
 def _features(X: Any, names: Sequence[str] | None) -> Any:
     """Finite features to write; for a sparse array, without duplicate entries."""
     if hasattr(X, "tocsr"):
-        X = sparse.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = sparse.csr_array(X, copy=True)
+        X.sum_duplicates()
     else:
         X = np.asarray(unmasked(X))
     if X.ndim != 2 or 0 in X.shape:
