@@ -34,8 +34,7 @@ import os
 import platform
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from math import prod
@@ -56,6 +55,7 @@ from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
 from rankrls._typing import AnyArray
 from rankrls.io import atomic_write
+from rankrls.io.files import PathLike
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._pipelines import selected_features, selects_features
@@ -64,7 +64,6 @@ from rankrls.models.fitted import FORMAT_VERSION, FormatVersionError, check_form
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import TableEncoder
 
-PathLike = str | os.PathLike[str]
 _UPDATES = "_update_state_"
 _WIDEST = 1 << 21
 _LONGEST = 200  # longest list in a description: a grid is useful there, row numbers of a split are not
@@ -125,16 +124,11 @@ def save(
     """
     check_is_fitted(_ranker(model))
     versions = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
-    try:
-        given = dict(json.loads(json.dumps(dict(provenance or {}), allow_nan=False)))
-    except (TypeError, ValueError) as error:
-        problem = f"provenance must be a mapping of values for JSON: {error}."
-        raise InputError(problem, parameter="provenance") from None
     arrays: list[AnyArray] = []
     about = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"rankrls": rankrls.__version__, "python": platform.python_version(), **versions},
-        "given": given,
+        "given": json.loads(json.dumps(dict(provenance or {}), allow_nan=False)),
         "model": encoded(model, arrays, leave_out=() if updatable else (_UPDATES,)),
     }
     stored = decoded(about["model"], lambda name: arrays[int(name.removesuffix(".npy"))])  # arrays are on the host
@@ -195,13 +189,33 @@ def read_info(path: PathLike) -> dict[str, Any]:
 
 
 def read_model(path: PathLike) -> tuple[Any, dict[str, Any]]:
-    """A model, and further facts of its file: ``format_version``, ``created``, ``versions`` and ``given``."""
-    with opened(path) as archive:
-        about = {name: archive.document[name] for name in ("format_version", "created", "versions")}
-        about["given"] = {**archive.document["given"]}
-        model = decoded(archive.document["model"], archive.array)
-        _check_predicts(model, archive.size)
-        _described(model)
+    """A model, and further facts of its file: ``format_version``, ``created``, ``versions`` and ``given``.
+
+    Any error that a damaged or hostile file causes is an :class:`InputError`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        try:
+            with ZipFile(file) as members:
+                archive = ModelArchive(members, file.seek(0, os.SEEK_END))
+                about = {name: archive.document[name] for name in ("format_version", "created", "versions")}
+                about["given"] = {**archive.document["given"]}
+                model = decoded(archive.document["model"], archive.array)
+            _check_predicts(model, archive.size)
+            _described(model)
+        except MemoryError:
+            raise
+        except FormatVersionError as error:
+            raise error.replace(file=name) from None
+        except Exception as error:
+            reason = ascii(f"{type(error).__name__}: {error}"[:200])[1:-1]
+            problem = f"this is not a model file as rankrls.save and rankrls fit write it, or it is damaged ({reason})."
+            raise InputError(problem, file=name) from error
     return model, about
 
 
@@ -334,31 +348,7 @@ class ModelArchive:
         return found.view(np.uint8) != 0 if dtype.kind == "b" else found
 
 
-@contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
-    """Open a model file. Any error that a damaged or hostile file causes is an :class:`InputError`.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened.
-    """
-    name = os.fspath(path)
-    with open(name, "rb") as file:
-        try:
-            with ZipFile(file) as archive:
-                yield ModelArchive(archive, file.seek(0, os.SEEK_END))
-        except MemoryError:
-            raise
-        except FormatVersionError as error:
-            raise error.replace(file=name) from None
-        except Exception as error:
-            reason = ascii(f"{type(error).__name__}: {error}"[:200])[1:-1]
-            problem = f"this is not a model file as rankrls.save and rankrls fit write it, or it is damaged ({reason})."
-            raise InputError(problem, file=name) from error
-
-
-def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequence[AnyArray]) -> None:
+def write(path: PathLike, content: dict[str, Any], arrays: Sequence[AnyArray]) -> None:
     """Write a document and the arrays that it references, atomically."""
     with atomic_write(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
         for number, array in enumerate(arrays):
