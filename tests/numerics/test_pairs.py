@@ -8,7 +8,12 @@ from hypothesis import given, strategies as st
 
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
-from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
+from rankrls.numerics.preferred_pairs import (
+    feature_rounding,
+    hold_out_preferred_pairs,
+    kernel_features,
+    kernel_rounding,
+)
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.numerics.cases import Case, refitted_weights
 from tests.oracles import gaussian
@@ -112,7 +117,10 @@ def test_equal_items_with_a_preference_are_tied():
     graph = PreferenceGraph.build(winners, losers, 20, strength=rng.normal(size=190))
     i, j = np.arange(1, 20, 2), np.arange(0, 20, 2)
     Z = kernel_features(gaussian(X, X, 0.3))
-    assert not hold_out_preferred_pairs(Z, graph, np.array([1e3, 1.0, 1e-3]), i, j).any()
+    alphas = np.array([1e3, 1.0, 1e-3])
+    assert not hold_out_preferred_pairs(
+        normal_equations(graph, Z).smoother(), graph, Z, alphas, i, j, kernel_rounding(Z)
+    ).any()
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-6])
@@ -122,7 +130,8 @@ def test_pairs_with_few_other_preferences_are_scored_as_by_refits(alpha):
     winners, losers = rng.permuted(np.tile(np.arange(m), (p, 1)), axis=1)[:, :2].T
     c, s, Z = rng.uniform(0.5, 2.0, p), rng.normal(size=p), rng.normal(size=(m, 25)) * np.geomspace(1.0, 1e3, 25)
     graph = PreferenceGraph.build(winners, losers, m, strength=s, weights=c)
-    found = hold_out_preferred_pairs(Z, graph, np.array([alpha]), winners, losers)[:, 0]
+    sides = winners, losers, feature_rounding(Z)
+    found = hold_out_preferred_pairs(normal_equations(graph, Z).smoother(), graph, Z, np.array([alpha]), *sides)[:, 0]
     for e in range(0, p, 4):
         i, j = winners[e], losers[e]
         left = ~(np.isin(winners, (i, j)) | np.isin(losers, (i, j)))
@@ -136,7 +145,9 @@ def test_pairs_with_few_other_preferences_are_scored_as_by_refits(alpha):
 def test_a_pair_without_which_nothing_is_left_is_refused():
     graph = PreferenceGraph.build(np.array([0, 1, 3]), np.array([1, 2, 1]), 4)
     with Refusal("rows 1 and 3", parameter="winners", row=None):  # neither row alone is at fault
-        hold_out_preferred_pairs(np.eye(4)[:, :2], graph, np.ones(1), np.array([3]), np.array([1]))
+        Z = np.eye(4)[:, :2]
+        smoother = normal_equations(graph, Z).smoother()
+        hold_out_preferred_pairs(smoother, graph, Z, np.ones(1), np.array([3]), np.array([1]), feature_rounding(Z))
 
 
 def test_graphs_whose_pairs_cannot_be_held_out_are_named():

@@ -402,8 +402,8 @@ def leave_pair_out(
 
     Notes
     -----
-    With ``event``: O(m d) per pair, alpha and step of conjugate gradients, about ten of them, with d = min(m, n) (m for
-    a kernel), and m x m memory. They are iterated to 1e-12; pairs that do not converge are solved directly.
+    With ``event``: O(m d) per pair, alpha and step of conjugate gradients, about five of them, with d = min(m, n) (m
+    for a kernel), and O(m d^2) for a pair with much influence, as most pairs have under a kernel.
 
     Primal: O(m n^2 + n^3), then O(m^2 n) per alpha; dual: O(m^3) per alpha. Memory for a few hundred rows of m pairs at
     a time, and in the dual two m x m matrices.

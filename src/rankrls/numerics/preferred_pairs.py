@@ -1,14 +1,9 @@
 r"""Hold-out of items: preferences between them, predicted without any preference that involves one of them.
 
-A fold of items is refitted, with one decomposition for all alphas. Pairs of items need no refit. With features Z of the
-items, L the Laplacian of the preferences and r the net strength that each item won, the model of all items is ``A v =
-Z'r``, ``A = Z'LZ + alpha I``. Without the items U = {i, j} the Laplacian is ``L - E_U``, where E_U is that of the
-preferences at i or j, and
-
-.. math:: (A - Z' E_U Z) \, v_U = Z' r_U .
-
-With ``A = R'R`` and ``P = Z R^{-1}`` the matrix is ``I - P' E_U P``. All but a few of its eigenvalues are close to 1,
-since each other item loses two of its many preferences: conjugate gradients, for many pairs at once, need few steps.
+A fold of items is refitted, with one decomposition for all alphas. Pairs of items need no refit: the preferences that
+involve item i or j are a unit, and :func:`rankrls.numerics.holdout.hold_out` predicts the one between i and j by the
+model of all others. All preferences between two items count as one, so a unit has fewer than twice as many rows as
+there are items.
 """
 
 from __future__ import annotations
@@ -16,21 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import linalg
 
 from rankrls._arrays import squared_lengths
 from rankrls._errors import InputError
 from rankrls._typing import Array, Index, Matrix
-from rankrls.numerics.chunks import map_chunks
+from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.eigen import EPS, symmetric_eigen
 from rankrls.numerics.graph import PreferenceGraph
-from rankrls.numerics.runs import dense_rows
-from rankrls.numerics.smoother import Equations
+from rankrls.numerics.holdout import Rounding, hold_out
+from rankrls.numerics.runs import dense_rows, lengths_to_starts
+from rankrls.numerics.smoother import Equations, Smoother
 
-_VALUES = 1 << 20
-_GOAL = 1e-12
-_STEPS = 60
-_TIED = 1e-10
+_ROWS = 1 << 14
 _ROUNDED = 64.0 * EPS
 
 
@@ -102,14 +94,23 @@ def hold_out_items(
     return list(map_chunks(margins, folds))
 
 
-def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i: Index, j: Index) -> Array:
+def hold_out_preferred_pairs(
+    smoother: Smoother,
+    graph: PreferenceGraph,
+    Z: Matrix,
+    alphas: Array,
+    i: Index,
+    j: Index,
+    rounding: tuple[Array, Array],
+) -> Array:
     """Scores of items ``i`` minus those of ``j`` by the model without both, (pairs, alphas); 0 for ties.
 
     Parameters
     ----------
-    Z : ndarray of shape (items, d)
-        Features in which the model is linear with the penalty ``alpha ||v||^2``, with offsets removed.
+    smoother : Smoother
+        Primal smoother of the graph and Z.
     graph : PreferenceGraph
+    Z, rounding : as for :func:`hold_out_items`
     alphas : ndarray
         Positive regularization values.
     i, j : ndarray of shape (pairs,), intp
@@ -122,77 +123,44 @@ def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i:
 
     Notes
     -----
-    O(items d) per pair, alpha and step, of which about ten are needed; memory for items x items numbers.
+    O(items d) per pair, alpha and step of conjugate gradients, of which about five are needed.
     """
-    m = graph.n_items
-    known = np.bincount(np.concatenate((graph.winners, graph.losers)), minlength=m)
-    key, counts = np.unique(_keys(graph.winners, graph.losers, m), return_counts=True)
-    alone = known[i] + known[j] - counts[np.searchsorted(key, _keys(i, j, m))] == graph.n_rows
+    known = _one_for_each_pair(graph)
+    by_item = abs(known.incidence).T.tocsr()
+    of_item = np.split(by_item.indices, by_item.indptr[1:-1])
+    counts = np.diff(by_item.indptr)
+    starts = lengths_to_starts(counts[i] + counts[j] - 1)
+    alone = np.diff(starts) == known.n_rows
     if alone.any():
         k = int(np.argmax(alone))
         problem = f"Without rows {j[k]} and {i[k]}, no comparable pair is left to fit. Use other data or folds (cv)."
         raise InputError(problem, parameter="winners")
-    W = np.zeros((m, m))
-    won = np.zeros((m, m))
-    np.add.at(W, (graph.winners, graph.losers), graph.weights)
-    np.add.at(won, (graph.winners, graph.losers), graph.weights * graph.strength)
-    W = W + W.T
-    won = won - won.T
-    G = Z.T @ (W.sum(axis=1)[:, None] * Z - W @ Z)
-    out = np.empty((len(i), len(alphas)))
-    size = max(1, _VALUES // max(m, 1))
-    for a, alpha in enumerate(alphas.tolist()):
-        P = linalg.solve_triangular(linalg.cholesky(G + alpha * np.eye(len(G)), lower=True), Z.T, lower=True).T
-        for k in range(0, len(i), size):
-            out[k : k + size, a] = _margins(P, W, won, i[k : k + size], j[k : k + size])
-    return out
+    number = np.searchsorted(
+        known.winners * known.n_items + known.losers, np.minimum(i, j) * known.n_items + np.maximum(i, j)
+    )
+    sizes, scale = rounding
+    norms = np.linalg.norm(scale[:, None] * smoother.path(alphas)[:, :, 0].T, axis=0)[None]
+    items = dense_rows(Z, slice(None)) @ smoother.directions
+
+    def margins(chunk: tuple[int, int]) -> Array:
+        some = slice(*chunk)
+        units = [np.union1d(of_item[a], of_item[b]) for a, b in zip(i[some], j[some], strict=True)]
+        part = known.take(np.concatenate(units))
+        own = starts[chunk[0] : chunk[1] + 1] - starts[chunk[0]]
+        of_part = Rounding(sizes[part.winners] + sizes[part.losers], norms)
+        found = hold_out(smoother, part, items, alphas, units=own, rounding=of_part)
+        between = part.rows == np.repeat(number[some], np.diff(own))
+        return np.asarray(found[0][:, between].T)
+
+    found = np.concatenate(list(map_chunks(margins, chunks(starts, _ROWS))))
+    return np.where(i < j, found.T, -found.T).T
 
 
-def _keys(i: Index, j: Index, m: int) -> Index:
-    return np.minimum(i, j) * m + np.maximum(i, j)
-
-
-def _margins(P: Array, W: Array, won: Array, i: Index, j: Index) -> Array:
-    columns = np.arange(len(i))
-    at_i = W[:, i]
-    at_j = W[:, j]
-
-    def removed(F: Array, which: Index) -> Array:
-        """``E_U F``, one column for each of the given pairs."""
-        own = np.arange(len(which))
-        of_i = at_i[:, which]
-        of_j = at_j[:, which]
-        from_i = F - F[i[which], own]
-        from_j = F - F[j[which], own]
-        out = of_i * from_i + of_j * from_j
-        out[i[which], own] = -np.einsum("kc,kc->c", of_i, from_i)
-        out[j[which], own] = -np.einsum("kc,kc->c", of_j, from_j)
-        return np.asarray(out)
-
-    right = won.sum(axis=1)[:, None] - won[:, i] - won[:, j]
-    right[i, columns] = right[j, columns] = 0.0
-    b = P.T @ right
-    u = np.zeros_like(b)
-    rest = b.copy()
-    p = b.copy()
-    square = np.einsum("dc,dc->c", rest, rest)
-    goal = _GOAL**2 * square
-    left = columns[square > 0.0]
-    for _ in range(_STEPS):
-        if not len(left):
-            break
-        product = p[:, left] - P.T @ removed(P @ p[:, left], left)
-        step = square[left] / np.einsum("dc,dc->c", p[:, left], product)
-        u[:, left] += step * p[:, left]
-        rest[:, left] -= step * product
-        new = np.einsum("dc,dc->c", rest[:, left], rest[:, left])
-        p[:, left] = rest[:, left] + new / square[left] * p[:, left]
-        square[left] = new
-        left = left[new > goal[left]]
-    for c in left:  # almost nothing is left to fit
-        whole = np.eye(len(b)) - P.T @ removed(P, np.full(P.shape[1], c))
-        u[:, c] = np.linalg.solve(whole, b[:, c])
-    found = np.einsum("cd,dc->c", P[i] - P[j], u)
-    sizes = np.linalg.norm(P, axis=1)
-    found[np.abs(found) <= _TIED * (sizes[i] + sizes[j]) * np.linalg.norm(u, axis=0)] = 0.0
-    return np.asarray(found)
+def _one_for_each_pair(graph: PreferenceGraph) -> PreferenceGraph:
+    """Graph with the same L and ``F't``, and one preference for each pair of items with preferences."""
+    ends = np.sort([graph.winners, graph.losers], axis=0)
+    (first, second), number = np.unique(ends, axis=1, return_inverse=True)
+    sign = np.where(graph.winners < graph.losers, 1.0, -1.0)
+    weights = np.bincount(number.ravel(), graph.weights).astype(np.float64)
+    strength = np.bincount(number.ravel(), sign * graph.weights * graph.strength) / weights
+    return PreferenceGraph.build(first, second, graph.n_items, strength=strength, weights=weights)

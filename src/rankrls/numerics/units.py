@@ -95,23 +95,17 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
     which their share is within rounding of the largest eigenvalue is removed from ``w = D (b - Z'(t - P))``.
     """
     root = np.sqrt(inverse)
-    W = Z * root
-    Wt = W.transpose(0, 2, 1)
-    few = Z.shape[1] <= Z.shape[2]
-    shares, vectors = np.linalg.eigh(W @ Wt if few else Wt @ W)
-    V = root[:, None] * (Wt @ vectors if few else vectors)
-    lost = 64.0 * _EPS * np.einsum("knv,knv->kv", V, V) / inverse[inverse > 0.0].min(initial=np.inf)
-    own = 1.0 - shares <= np.minimum(lost, _REST)
-    some = np.flatnonzero(own.any(axis=1))
-    V = V[some] * own[some, None]
-    own = own[some]
-    Z = Z[some]
-    V /= np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-300)
-    Vt = V.transpose(0, 2, 1)
-    w = D.T * (right - (t[some, None] - P[some]) @ Z)
-    gram = Vt @ V + np.eye(own.shape[1]) * ~own[:, None]
-    w -= np.linalg.solve(gram, Vt @ w.transpose(0, 2, 1)).transpose(0, 2, 1) @ Vt
-    P[some] = w @ Z.transpose(0, 2, 1)
+    least = inverse[inverse > 0.0].min(initial=np.inf)
+    for predicted, own, labels in zip(P, Z, t, strict=True):
+        W = own * root
+        few = len(W) <= len(root)
+        shares, vectors = linalg.eigh(W @ W.T if few else W.T @ W, subset_by_value=(1.0 - _REST, np.inf))
+        V = root[:, None] * (W.T @ vectors if few else vectors)
+        V = V[:, 1.0 - shares <= 64.0 * _EPS * np.einsum("nv,nv->v", V, V) / least]
+        if V.shape[1]:
+            basis = linalg.qr(V, mode="economic")[0]
+            w = D.T * (right - (labels - predicted) @ own)
+            predicted[:] = (w - (w @ basis) @ basis.T) @ own.T
     return P
 
 

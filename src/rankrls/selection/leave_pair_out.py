@@ -22,7 +22,7 @@ from rankrls.numerics.concordance import (
 )
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
-from rankrls.numerics.runs import dense_rows
+from rankrls.numerics.smoother import Equations
 from rankrls.selection.least_squares import LeastSquaresProblem, check_positive
 
 
@@ -78,7 +78,9 @@ def preference_concordance(
     rows = np.flatnonzero(table.strength)
     i = table.winners[rows]
     j = table.losers[rows]
-    margins = hold_out_preferred_pairs(dense_rows(solver.item_features, slice(None)), data.graph, alphas, i, j)
+    Z = solver.item_features
+    smoother = Equations.of(data.graph, Z).smoother(own=solver.own_rounding)
+    margins = hold_out_preferred_pairs(smoother, data.graph, Z, alphas, i, j, solver.rounding)
     return _of_margins(margins, np.sign(table.strength[rows]), i, j, data.n_rows, table.weight[rows], confidence)
 
 
