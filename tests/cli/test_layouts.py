@@ -90,7 +90,7 @@ def test_encoded_columns_are_those_of_table_encoder(tables, works, named):
         parameters = {"columns": "named", "categorical": "brand", "dates": "added", "text": "title"}
         how = ["--categorical", "brand", "--dates", "added", "--text", "title", "--set", "impute=median"]
     found = works("fit", "train.csv", *ROLES, "-m", "m.rankrls", *how, "--alphas", "1", "--json").json
-    uses = {use["name"]: use["kind"] for use in found["columns_used"]}
+    uses = {name: use["kind"] for name, use in found["columns_used"].items()}
     assert (uses["brand"], uses["added"], uses["price"]) == ("category", "date", "number")
     train, test = shop(0), shop(1)
     columns = ["brand", "price", "stock", "added", "title"]

@@ -74,7 +74,8 @@ def test_the_installed_program_is_this_one(files):
 
 STUCK = """
 import sys
-from rankrls.cli import _study, main
+from rankrls.cli import main
+from rankrls.cli.commands import fit as study
 from rankrls.io.files import atomic_write
 
 def fit(found):
@@ -83,7 +84,7 @@ def fit(found):
         print("stuck", flush=True)
         sum(range(10**10))  # one step of the interpreter, as scipy's decompositions are
 
-_study._fit = fit
+study._fit = fit
 sys.argv[1:] = ["fit", "train.txt", "-m", "m.rankrls"]
 sys.exit(main())
 """
@@ -116,12 +117,12 @@ def test_a_reader_that_leaves_early_is_no_error(files, works):
 
 
 def test_an_interruption_that_python_handles_ends_with_130(files, rankrls, monkeypatch):
-    from rankrls.cli import _study
+    from rankrls.cli.commands import fit
 
     def interrupted(found):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_study, "_fit", interrupted)
+    monkeypatch.setattr(fit, "_fit", interrupted)
     assert rankrls("fit", "train.txt", "-m", "m.rankrls").status == 130
     assert not (files / "m.rankrls").exists()
 
@@ -138,9 +139,9 @@ def test_a_terminal_shows_which_part_is_running(monkeypatch):
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setenv("TERM", "xterm")
     report = Report()
-    with report.watched(), report.working("scoring", "part 3"):
+    with report.working("scoring", "part 3"):
         time.sleep(0.2)
-        report.show(Result(text=["0.5\n"]))
+    report.show(Result(text=["0.5\n"]))
     assert "scoring part 3" in terminal.getvalue()
     assert out.getvalue() == "0.5\n"
 

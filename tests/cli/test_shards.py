@@ -106,7 +106,7 @@ def test_an_evaluation_of_test_shards_keeps_no_features(shards, works, monkeypat
         features.append(weakref.ref(X if X.base is None else X.base))
         return predict_by_query(model, X, qid)
 
-    monkeypatch.setattr("rankrls.cli._study.predict_by_query", predicted_and_watched)
+    monkeypatch.setattr("rankrls.cli.commands.fit.predict_by_query", predicted_and_watched)
     works("fit", "train_shards", "--test", "test_shards", "-m", "m.rankrls")
     assert len(features) > 1
 
@@ -124,6 +124,16 @@ def test_an_evaluation_of_test_shards_keeps_no_features(shards, works, monkeypat
 def test_what_needs_all_rows_in_memory(shards, refused, words, parameter):
     (shards / "pairs.csv").write_text("winner,loser\n0,1\n")
     refused("fit", "train_shards", *words, "-m", "m.rankrls", Refusal(parameter=parameter))
+
+
+@pytest.mark.parametrize("column", ["label", "f1"])
+def test_a_value_that_is_too_large_is_found_in_its_data(shards, refused, works, column):
+    works("convert", "train.txt", "train.parquet")
+    frame = pd.read_parquet("train.parquet")
+    frame.loc[7, column] = 1e300
+    os.mkdir("huge")
+    frame.to_parquet("huge/part.parquet", index=False)
+    refused("fit", "huge", "-m", "m.rankrls", Refusal("row 7", file="huge"))
 
 
 def test_only_parquet_is_streamed(shards, refused):

@@ -35,7 +35,7 @@ def run_page(page: str) -> None:
         assert run_doctests(page).attempted > 0
     for command, shown in console_sessions(text):
         got = run_command(command)
-        assert ("error:" in got) == ("error:" in shown), got
+        assert ("rankrls: error:" in got) == ("rankrls: error:" in shown), got
         if shown.strip():
             assert_shown(shown, got)
 
@@ -134,4 +134,4 @@ def test_readme_commands(started, folder):
         if "lightgbm.txt" in command:
             rows = Path("parts/test.csv").read_text("utf-8").count("\n") - 1
             np.savetxt("lightgbm.txt", np.arange(rows))
-        assert "error:" not in run_command(command)
+        assert "rankrls: error:" not in run_command(command)

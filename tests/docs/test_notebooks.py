@@ -31,7 +31,7 @@ def test_a_notebook_runs(page, tmp_path, monkeypatch):
             continue
         if source.startswith("%%bash"):
             magic, command = source.split("\n", 1)
-            failed = "error:" in run_command(re.sub(r"\\\n", " ", command))
+            failed = "rankrls: error:" in run_command(re.sub(r"\\\n", " ", command))
             assert failed == magic.endswith("--no-raise-error"), command
         else:
             exec(compile(source, page, "exec"), names)

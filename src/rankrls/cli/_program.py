@@ -175,6 +175,7 @@ LEARNING = [
         "NAME,...",
         "--kernel",
         "Kernel, or several to choose from: linear, rbf, laplacian, polynomial, sigmoid. Linear by default.",
+        type=literal,
     ),
     model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n for n geometric steps; auto by default."),
     model("DEVICE", "--device", "Device on which torch computes, such as cuda or cpu; without it numpy does."),
@@ -240,14 +241,14 @@ class Command(click.Command):
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
         options = Options(**every | ctx.params, words=ctx.obj)  # errors may complete the words of the call
-        report = Report(bool(options.as_json), options.quiet)
+        report = Report(str(self.name), bool(options.as_json), options.quiet)
         outputs = options.given(*_OUTPUTS)
         if options.rows_per_file is not None:
             del outputs["out"]  # it is a folder
         read = [value for name, value in ctx.params.items() if name not in _OUTPUTS]
         inputs = [each for value in read for each in (value if isinstance(value, tuple) else [value])]
         work = getattr(import_module(f"rankrls.cli.commands.{self.module}"), str(self.name))
-        with limited_threads(options.threads), report.watched():
+        with limited_threads(options.threads):
             check_targets(outputs.values(), [each for each in inputs if isinstance(each, Path)])
             report.show(work(options, report))
 

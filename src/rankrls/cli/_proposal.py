@@ -1,154 +1,134 @@
-"""The whole call of ``rankrls fit`` that a table probably needs, for users who named no columns."""
+"""Advice for reading errors: the whole call of ``rankrls fit`` that a table probably needs, and complete options."""
 
 from __future__ import annotations
 
 import math
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.cli._files import is_dataset
-from rankrls.cli._options import Options, option_text
+from rankrls.cli._options import Options, given, option_text
 from rankrls.io.files import expanded_paths
 from rankrls.io.formats import is_table, open_table
-from rankrls.io.tables import is_number
+from rankrls.io.tables import CellError
+from rankrls.persistence.stored import columns_error
 
 _NAMES = {
     "label": ("label", "relevance", "rel", "grade", "rating", "judgement", "judgment", "target", "y"),
     "qid": ("qid", "query_id", "queryid", "query", "search_id", "search", "session_id", "session", "user_id"),
     "id": ("docid", "doc_id", "item_id", "product_id", "sku", "asin", "document", "item", "product", "url", "id"),
+    "time": ("time", "days", "months", "years", "duration", "survival", "futime", "followup", "lenfol", "os", "pfs"),
+    "event": (
+        *("event", "status", "died", "dead", "death", "relapse", "recurrence", "failure", "observed", "fustat"),
+        *("fstat", "censored", "censor", "cens", "censoring"),
+    ),
+    "preferred": ("winner", "preferred", "preference", "choice", "vote"),
+    "group": ("voter", "judge", "annotator", "prompt", "prompt_id", "question_id", "question", "group"),
 }
-"""Usual names of the columns of a role, the surest name first."""
-_TIMES = ("time", "days", "months", "years", "duration", "survival", "futime", "followup", "lenfol", "os", "pfs")
-_EVENTS = (
-    *("event", "status", "died", "dead", "death", "relapse", "recurrence", "failure", "observed", "fustat", "fstat"),
-)
-_CENSORED = ("censored", "censor", "cens", "censoring")
-"""Usual names of the columns of censored times, of their events, and of the opposite of events."""
-_CHOICES = ("winner", "preferred", "preference", "choice", "vote")
-_VOTERS = ("voter", "judge", "annotator", "prompt", "prompt_id", "question_id", "question", "group")
-"""Usual names of the columns of choices between two sides, and of what makes votes dependent."""
-_SIDES = (("left", "right"), ("a", "b"), ("1", "2"))
+"""Usual names of the columns of a role, the surest name first. Labels, queries and ids of the first name are read."""
+_SIDES = ({"left", "right"}, {"a", "b"}, {"1", "2"})
 """Words that tell the columns of two sides apart."""
 _TRUTHS = {"0", "1", "0.0", "1.0", "true", "false"}
-Cells: TypeAlias = Mapping[str, list[Any]]
-"""The first cells of each column of a table."""
 
 
-def with_proposal(error: InputError, options: Options) -> InputError:
-    """An error about columns that no option named, with the call that names those that look right."""
-    unnamed = error.parameter in ("label", "qid") and not options.given(error.parameter)
-    if not (unnamed or "ignore" in error.settings):
-        return error
-    call = call_to_copy(options)
-    return error if call is None else error.replace(message=f"{error.message} {call}")
+def advised(error: InputError, options: Options) -> InputError:
+    """An error in reading; its advice completes the options of the call, or names columns that no option named."""
+    known = columns_error(error) if isinstance(error, CellError) else error
+    ignored = known.settings.get("ignore")
+    if ignored is not None:
+        names = [*(options.ignore or ()), *(name for name in ignored if name != options.qid)]
+        known = known.with_setting("ignore", names)
+    unnamed = known.parameter in ("label", "qid") and not options.given(known.parameter)
+    call = call_to_copy(options) if unnamed or ignored is not None else None
+    return known if call is None else known.replace(message=f"{known.message} {call}")
 
 
 def call_to_copy(options: Options) -> str | None:
     """The call with the columns that look like label, query and id; None if there is nothing to add."""
-    added: list[str] = []
+    added: dict[str, str] = {}
     if not options.by_pairs:
         try:
-            cells, texts = _first_cells(options.train)
+            cells = _first_cells(options.train)
         except (InputError, OSError):
             return None
-        try:
-            added = _missing_options(options, cells, texts) if cells else []
-        except InputError as error:
-            return error.message
+        added = _missing_options(options, cells) if cells else {}
     if options.save is None and options.words[0] == "fit":
-        added += ["--model", f"{options.train.name.partition('.')[0] or 'model'}.rankrls"]
-    return f"Perhaps: rankrls {shlex.join([*options.words, *added])}" if added else None
+        added["model"] = f"{options.train.name.partition('.')[0] or 'model'}.rankrls"
+    words = [word for name, value in added.items() for word in (f"--{name}", value)]
+    return f"Perhaps: rankrls {shlex.join([*options.words, *words])}" if words else None
 
 
-def _missing_options(options: Options, cells: Cells, texts: Collection[str]) -> list[str]:
-    """Options that name columns of a table."""
-    roles: dict[str, str] = options.given(*_NAMES)
-    found = {} if roles else _columns_of_votes(cells, texts) or _columns_of_times(cells, texts)
-    added = [word for role, name in found.items() for word in (f"--{role}", name)]
-    if "preferred" in found:
-        return added
-    roles |= found
-    wanted = [] if found else ["label"] if options.all_rows else ["label", "qid"]
-    for role in [*wanted, "id"]:
-        usual = "docid" if role == "id" else role
-        if role in roles or usual in cells:
-            roles.setdefault(role, usual)
+def _missing_options(options: Options, cells: dict[str, set[str]]) -> dict[str, str]:
+    """Options that name columns of a table, of which the different first cells are known."""
+    texts = [name for name in cells if not all(math.isfinite(cell_number(cell)) for cell in cells[name])]
+    named: dict[str, str] = options.given("label", "qid", "id")
+    votes = {} if named else _columns_of_votes(cells, texts)
+    if votes:
+        return votes
+    found = {} if named else _columns_of_times(cells)
+    roles = ["id"] if found else ["label", "id"] if options.given("all_rows", "group") else ["label", "qid", "id"]
+    for role in roles:
+        usual = _NAMES[role][0]
+        if role in named or usual in cells:
+            named.setdefault(role, usual)
             continue
-        free = [name for name in cells if name not in roles.values() and _suits(role, cells[name], name in texts)]
+        free = [name for name in cells if name not in {*named.values(), *found.values()}]
         column = _column_named(free, _NAMES[role])
-        if column is not None:
-            roles[role] = column
-            added += [f"--{role}", column]
-        elif role in wanted and not (role == "qid" and options.group is not None):
-            added += [f"--{role}", "COLUMN"]
-    unread = [name for name in texts if name not in roles.values()]
+        if column is not None or role != "id":
+            found[role] = column or "COLUMN"
+    unread = [name for name in texts if name not in {*named.values(), *found.values()}]
     if unread and not options.given("columns", "features", "ignore"):
         # an encoder needs all rows in memory, which a data set may exceed
-        added += ["--ignore", option_text(unread)] if is_dataset(options.train) else ["--columns", "auto"]
-    return added
+        found |= {"ignore": option_text(unread)} if is_dataset(options.train) else {"columns": "auto"}
+    return found
 
 
-def _suits(role: str, cells: list[Any], is_text: bool) -> bool:
-    """Whether cells can have a role: labels are numbers, query ids repeat, and most ids of items do not."""
-    different = len(set(cells))
-    return {"label": not is_text, "qid": different < len(cells), "id": 2 * different > len(cells)}[role]
-
-
-def _columns_of_votes(cells: Cells, texts: Collection[str]) -> dict[str, str]:
+def _columns_of_votes(cells: Collection[str], texts: list[str]) -> dict[str, str]:
     """The columns of two sides, whose names differ in a word, of the choice and of groups; empty if there are none."""
-    pairs = [
-        (left, right)
-        for left in cells
-        for first, second in _SIDES
-        if (right := re.sub(rf"(?<![^\W_]){first}(?![^\W_])", second, left)) != left and {left, right} <= {*texts}
-    ]
-    choice = _column_named(texts, _CHOICES)
-    if not pairs or choice is None or choice in pairs[0]:
+    sides = [pair for pair in combinations(texts, 2) if {*_words(pair[0])} ^ {*_words(pair[1])} in _SIDES]
+    choice = _column_named(texts, _NAMES["preferred"])
+    if not sides or choice is None:
         return {}
-    found = {"left": pairs[0][0], "right": pairs[0][1], "preferred": choice}
-    group = _column_named([name for name in cells if name not in found.values()], _VOTERS)
-    return found if group is None else found | {"group": group}
+    left, right = sorted(sides[0], key=_words)
+    group = _column_named([name for name in cells if name not in (left, right, choice)], _NAMES["group"])
+    return given({"left": left, "right": right, "preferred": choice, "group": group})
 
 
-def _columns_of_times(cells: Cells, texts: Collection[str]) -> dict[str, str]:
-    """The columns of censored times and of events; empty if there are none, or if there are labels or queries."""
-    time = _column_named([name for name in cells if name not in texts], _TIMES)
-    event = _column_named([name for name in cells if len(set(cells[name])) <= 2], _EVENTS + _CENSORED)
+def _columns_of_times(cells: dict[str, set[str]]) -> dict[str, str]:
+    """The columns of censored times and of events; empty if there are none, or if there are labels or queries.
+
+    An event that is not coded as 1, and as 0 if the time is censored, is left to the user.
+    """
+    time = _column_named(cells, _NAMES["time"])
+    event = _column_named(cells, _NAMES["event"])
     if time is None or event is None or any(_column_named(cells, _NAMES[role]) for role in ("label", "qid")):
         return {}
-    if _column_named([event], _CENSORED) or not {str(cell).lower() for cell in cells[event]} <= _TRUTHS:
-        problem = f"Column {event!r} seems to tell censored times from events in another way than --event, which needs"
-        raise InputError(f"{problem} 1 for an event and 0 for a censored time. Add such a column.", column=event)
-    return {"label": time, "event": event}
+    is_coded = cells[event] <= _TRUTHS and "cens" not in event.lower()
+    return {"label": time, "event": event if is_coded else "COLUMN"}
 
 
-def _first_cells(train: Path) -> tuple[Cells, list[str]]:
-    """The first rows of a table by column, and the names of the columns that are not numbers; no columns of text."""
-    cells: dict[str, list[Any]] = {}
-    texts: list[str] = []
+def _first_cells(train: Path) -> dict[str, set[str]]:
+    """The different cells in the first rows of a table, by column; no columns of LETOR text."""
     path = expanded_paths(train)[0]
     if not is_table(path):
-        return cells, texts
+        return {}
     with open_table(path) as table:
-        batch = table.first_cells()
-    for name, column in zip(table.columns, batch.columns, strict=True):
-        found = column.slice(0, 10_000).to_pylist()
-        values = [cell_number(str(cell)) for cell in found]
-        is_text = not ((is_number(column.type) or table.textual) and all(map(math.isfinite, values)))
-        cells[name] = found if is_text else values
-        if is_text:
-            texts.append(name)
-    return cells, texts
+        columns = zip(table.columns, table.first_cells().columns, strict=True)
+        return {name: {str(cell).lower() for cell in column.slice(0, 10_000).to_pylist()} for name, column in columns}
 
 
 def _column_named(columns: Collection[str], names: Collection[str]) -> str | None:
     """The column that has the first of some names, or else has it as one of its words."""
-    words = {column: re.split("[^a-z0-9]+", column.lower()) for column in columns}
     whole = [column for name in names for column in columns if column.lower() == name]
-    part = [column for name in names for column in columns if name in words[column]]
+    part = [column for name in names for column in columns if name in _words(column)]
     return next(iter([*whole, *part]), None)
+
+
+def _words(column: str) -> list[str]:
+    """Words of a column's name."""
+    return re.split("[^a-z0-9]+", column.lower())

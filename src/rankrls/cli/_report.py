@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 from rankrls._shown import table_text
 
@@ -19,12 +19,18 @@ _UNUSUAL = re.compile(r"[^ -~]")
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the first ``left`` columns are text, the others are aligned on the right."""
+    """A table, shown if it has rows: the first ``left`` columns are text, the others are aligned on the right."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     left: int = 1
+
+    @classmethod
+    def of(cls, title: str, records: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, left: int) -> Self:
+        """A row for each record, with the entries of some names and the heads of their columns."""
+        rows = [[cell_text(record[name]) for name in names] for record in records]
+        return cls(title, [*names.values()], rows, left)
 
 
 @dataclass(frozen=True)
@@ -44,31 +50,23 @@ class Result:
 class Report:
     """Progress, notes and the result of one command."""
 
+    command: str = ""
     as_json: bool = False
     quiet: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    spinner: Any = None
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Show on a terminal that the command goes on."""
-        if self.quiet or not sys.stderr.isatty():
+    def working(self, part: str, what: Any = "", *, bars: bool = False) -> Iterator[None]:
+        """Show on a terminal which part is running, unless it shows its own bars, and add up its seconds."""
+        start = perf_counter()
+        if bars or self.quiet or not sys.stderr.isatty():
             yield
         else:
             from rich.console import Console
 
-            with Console(stderr=True).status("working") as self.spinner:
+            with Console(stderr=True).status(printable(f"{part} {what}")):
                 yield
-
-    @contextmanager
-    def working(self, part: str, what: Any = "", *, bars: bool = False) -> Iterator[None]:
-        """Show which part of a command is running, and add up its seconds; an estimator shows its own bars."""
-        start = perf_counter()
-        if self.spinner is not None:
-            self.spinner.update(printable(f"{part} {what}"))
-            (self.spinner.stop if bars else self.spinner.start)()
-        yield
         self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - start
 
     def note(self, text: str) -> None:
@@ -80,9 +78,6 @@ class Report:
 
     def show(self, result: Result) -> None:
         """Print a result."""
-        if self.spinner is not None:
-            self.spinner.stop()
-            self.spinner = None
         try:
             self._print(result)
             sys.stdout.flush()
@@ -91,9 +86,10 @@ class Report:
 
     def _print(self, result: Result) -> None:
         if self.as_json:
-            print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
+            found = {"command": self.command, **result.found, "seconds": self.seconds, "notes": self.notes}
+            print(json.dumps(plain_json(found), indent=2, allow_nan=False))
         elif not (result.optional and self.quiet):
-            for table in result.tables:
+            for table in [table for table in result.tables if table.rows]:
                 columns, *rows = [[printable(str(cell)) for cell in row] for row in (table.columns, *table.rows)]
                 print(printable(table.title), table_text(columns, rows, left=table.left), sep="\n", end="\n\n")
             for text in result.text:
@@ -139,6 +135,21 @@ def measure_text(value: float | None, error: float | None = None) -> str:
     return f"{value:.4f}" + ("" if error is None or error != error else f" ± {error:.4f}")
 
 
-def cell_text(value: Any, digits: int = 4, none: str = "") -> str:
-    """A value in a table."""
-    return none if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+def cell_text(value: Any) -> str:
+    """A value of JSON in one line."""
+    if value is None:
+        return "-"
+    if isinstance(value, dict):
+        return "  ".join(f"{name}: {cell_text(part)}" for name, part in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(map(cell_text, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def values_table(title: str, values: Mapping[str, Any]) -> Table:
+    """A row for each value that is not empty."""
+    empty: Any = (None, "", [], {})
+    rows = [[name, cell_text(value)] for name, value in values.items() if value not in empty]
+    return Table(title, ["", ""], rows, left=2)

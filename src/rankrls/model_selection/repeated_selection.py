@@ -386,7 +386,8 @@ def held_out_score(model: Any) -> float:
     """``best_score_`` of a fitted model; a model without held-out data is refused."""
     score = float(vars(model).get("best_score_", np.nan))
     if np.isnan(score):
-        problem = f"Nothing was held out: this {type(model).__name__} had nothing to select. Set folds (cv)."
+        remedy = "Set folds (cv) or validation data (X_val)."
+        problem = f"Nothing was held out: this {type(model).__name__} had nothing to select. {remedy}"
         raise InputError(problem, parameter="cv")
     return score
 

@@ -81,9 +81,8 @@ def split(options: Options, report: Report) -> Result:
             records.write(new / name, rows.tolist())
             queries = {qid[row] for row in rows.tolist()}
             found[part] = {"path": str(folder / name), "queries": len(queries), "rows": len(rows)}
-    cells = [[str(value) for value in part.values()] for part in found.values()]
-    table = Table(f"Parts of {data}", ["", "queries", "rows"], cells)
-    return Result({"command": "split", "data": str(data), "seed": options.seed, "parts": found}, [table], optional=True)
+    table = Table.of(f"Parts of {data}", found.values(), {"path": "", "queries": "queries", "rows": "rows"}, left=1)
+    return Result({"data": str(data), "seed": options.seed, "parts": found}, [table], optional=True)
 
 
 def _shares(text: str) -> list[float]:

@@ -115,7 +115,7 @@ def _measures(found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any
         rows.append([name, measure_text(each.value), shown, each.judged])
     unit = next(iter(judged.values())).unit
     tables = [Table(title, ["", "mean" if unit == "queries" else "share", "95 % interval", unit], rows)]
-    found = {"command": "evaluate", **found, "measures": measures}
+    found = {**found, "measures": measures}
     if ids is not None:
         found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
         rows = [[qid, *(measure_text(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
@@ -134,7 +134,7 @@ def compare(options: Options, report: Report) -> Result:
     names = {path: path.stem for path in paths}
     if len(set(names.values())) < len(paths):
         names = {path: str(path) for path in paths}
-    found: dict[str, Any] = {"command": "compare"}
+    found: dict[str, Any] = {}
     if options.qrels is not None:
         source = options.qrels
         qrels, of_path = _read_runs(options, paths, report)

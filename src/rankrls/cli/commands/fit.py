@@ -1,94 +1,170 @@
-"""``rankrls fit`` and ``rankrls cv``: choose, fit, evaluate; and save, or print every candidate."""
+"""``rankrls fit`` and ``rankrls cv``: read, choose, fit and evaluate; then save, or print every candidate."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn import config_context
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+import rankrls
+from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
 from rankrls._shown import records
-from rankrls.cli._files import is_dataset
-from rankrls.cli._options import Options
-from rankrls.cli._proposal import call_to_copy
-from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, plain_json
-from rankrls.cli._study import Study, fit_and_evaluate
-from rankrls.comparison.report import Judgement
+from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
+from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
+from rankrls.cli._proposal import advised, call_to_copy
+from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, plain_json, values_table
+from rankrls.clicks import corrected_clicks
+from rankrls.comparison.report import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection import leaderboard, selected_features
+from rankrls.inspection.suspicious import suspicious_features
+from rankrls.io import PairTable, Rows, open_dataset
 from rankrls.io._text import few
+from rankrls.io.columns import feature_columns
+from rankrls.io.files import positions_beside
+from rankrls.io.preferences import read_pairs
+from rankrls.io.rows import Schema, stack_rows
+from rankrls.metrics import resolve_measure
+from rankrls.metrics._scorer import predict_by_query
 from rankrls.model_selection import nested_estimate, permutation_test
 from rankrls.model_selection.repeated_selection import held_out_score
 from rankrls.models._pipelines import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
+from rankrls.persistence.stored import encoded_rows, encoder_fitted
+from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
+from rankrls.streaming import fit_scaler, scaled
 
+_COLUMNS = ("columns", "categorical", "dates", "text")
+_SCALERS = {
+    "minmax": QueryMinMaxScaler,
+    "standard": QueryStandardScaler,
+    "minmax-all": MinMaxScaler,
+    "standard-all": StandardScaler,
+    "log-all": LogScaler,
+}
+_EXCLUSIVE = {
+    "preferred": (
+        *("label", "qid", "id", "features", "ignore", "all_rows"),
+        *("unlabelled", "vali", "pairs", "event"),
+    ),
+    "pairs": ("event",),
+    "position": ("preferred", "pairs", "event", "unlabelled"),
+    "vali": ("cv", "pairs", "event"),
+}
 _REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
 """Fitted attributes that are shown with the selected parameters."""
-_SAVED = ("data", "pairs", "method", "scale", "measures")
+_SAVED = ("data", "pairs", "columns_used", "method", "scale", "measures")
 _SCORES = ("mean_score", "standard_error", "low", "high")
 _SHOWN = 10
+
+
+@dataclass
+class Study:
+    """Data of ``fit`` and ``cv`` by role (train, unlabelled, vali, test), and the fitted steps."""
+
+    options: Options
+    report: Report
+    estimator: Any
+    scaler: Any
+    encoder: Any
+    tables: dict[str, Any] = field(default_factory=dict)
+    pairs: dict[str, PairTable] = field(default_factory=dict)
+    judged: dict[str, dict[str, Judgement]] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files of rows by their role."""
+        return self.options.given("train", "unlabelled", "vali", "test")
+
+    @property
+    def training(self) -> Any:
+        """The training data."""
+        return self.tables["train"]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The estimator's parameters and fitted attributes."""
+        attributes: dict[str, Any] = vars(self.estimator)
+        return attributes
+
+    @property
+    def model(self) -> Any:
+        """The model to save: the fitted estimator, or a pipeline that ends in it."""
+        steps = given({"encode": self.encoder, "scale": self.scaler, "rank": self.estimator})
+        return self.estimator if len(steps) == 1 else Pipeline([*steps.items()])
+
+    @property
+    def measure(self) -> str:
+        """Name of the measure that selects the model."""
+        return self.options.called(self.options.measures[0])
 
 
 def fit(options: Options, report: Report) -> Result:
     """Fit a model and save it."""
     if options.save is None:
-        raise InputError(
-            f"Name the model file to write (model). {call_to_copy(options) or ''}".strip(), parameter="model"
-        )
-    study = fit_and_evaluate(options, report)
-    result = _as_dict("fit", study) | {"model": str(options.save)}
-    provenance = {name: result[name] for name in _SAVED if name in result} | study.about
-    provenance["columns_used"] = {use.pop("name"): use for use in map(dict, result.get("columns_used", ()))}
+        call = call_to_copy(options) or ""
+        raise InputError(f"Name the model file to write (model). {call}".strip(), parameter="model")
+    study = _studied(options, report)
+    found = _found(study) | {"model": str(options.save)}
+    provenance = {name: found[name] for name in _SAVED if found[name]}
+    if is_dataset(options.train):
+        provenance["columns"] = options.given("label", "qid", "id")
+    else:
+        provenance |= study.training.schema.to_json()
     with report.working("saving", options.save):
         save(study.model, options.save, provenance=plain_json(provenance))
-    tables = [_choice_table(study)]
-    if "models" in result:
-        tables.insert(0, _models_table(study, result["models"]))
+    tables = [_models_table(study, found.get("models", [])), _choice_table(study)]
     if selects_features(study.estimator):
         chosen = selected_features(study.model)
-        result["selected_features"] = chosen.records
+        found["selected_features"] = chosen.records
         tables.append(Table("Features, in the order of selection", chosen.head, chosen.rows, left=2))
     if options.votes and study.encoder.categorical == "item":
         votes: Any = study.pairs["train"]
         about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
         board = leaderboard(votes.winners, votes.losers, names=votes.items, **about)
-        result |= {"leaderboard": records(board.columns), "leaderboard_confidence": board.confidence}
-        title = f"Leaderboard, the best {_SHOWN} of {len(board.rows)} (--json has all)"
-        title = "Leaderboard" if len(board.rows) <= _SHOWN else title
-        tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
+        found |= {"leaderboard": records(board.columns), "leaderboard_confidence": board.confidence}
+        best = f", the best {_SHOWN} of {len(board.rows)} (--json has all)" if len(board.rows) > _SHOWN else ""
+        tables.append(Table(f"Leaderboard{best}", board.head, board.rows[:_SHOWN], left=2))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     text = [*_text(study), f"Saved {options.save}   ({took})\n"]
-    return Result(result, _tables(study, result, *tables), text, optional=True)
+    return Result(found, _tables(found, tables), text, optional=True)
 
 
 def cv(options: Options, report: Report) -> Result:
     """Evaluate every candidate."""
-    if options.method == "rankboost" and options.vali is None:
-        raise InputError("RankBoost needs validation data (vali).", parameter="vali")
-    study = fit_and_evaluate(options, report)
+    study = _studied(options, report)
     held_out_score(study.estimator)
     curve = records(study.attributes["cv_results_"])
     best = study.attributes.get("best_index_")
     if best is None:
         best = [entry["alpha"] for entry in curve].index(study.attributes["alpha_"])
-    result = _as_dict("cv", study) | {"curve": curve, "best_index": best}
+    found = _found(study) | {"curve": curve, "best_index": best}
     text = _text(study)
     if options.nested:
         with report.working("nested", "choice", bars=True):
             nested = replace(nested_estimate(**_rows(study, "nested")), measure=study.measure)
-        result["nested"] = vars(nested)
+        found["nested"] = vars(nested)
         text.append(f"{nested}\n")
     if options.permutations is not None:
         with report.working("permuting", "labels", bars=True):
             test = permutation_test(**_rows(study, "permutations"), n_permutations=options.permutations)
-        result["permutation_test"] = vars(test)
+        found["permutation_test"] = vars(test)
         text.append(f"{test}\n")
     if "low" in curve[0]:
-        result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
+        found |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
-    return Result(result, _tables(study, result, _curve_table(study, curve, best), _choice_table(study)), text)
+    return Result(found, _tables(found, [_curve_table(study, curve, best), _choice_table(study)]), text)
 
 
 def _rows(study: Study, parameter: str) -> dict[str, Any]:
@@ -96,7 +172,7 @@ def _rows(study: Study, parameter: str) -> dict[str, Any]:
     options = study.options
     table = study.training
     others = ("pairs", "vali", "unlabelled", "left", "position")
-    if is_dataset(options.train) or study.positions or options.given(*others):
+    if is_dataset(options.train) or options.given(*others) or table.position is not None:
         problem = f"--{parameter} needs one file of labelled rows, without {few([f'--{name}' for name in others])}."
         raise InputError(problem, parameter=parameter)
     event = table.event
@@ -105,22 +181,21 @@ def _rows(study: Study, parameter: str) -> dict[str, Any]:
     return {"estimator": estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event, "item_id": items}
 
 
-def _as_dict(command: str, study: Study) -> dict[str, Any]:
+def _found(study: Study) -> dict[str, Any]:
     """The whole result, for --json."""
     known = study.attributes
     options = study.options
     score, bias = _held_out(study)
-    out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in study.tables.items()}}
-    if study.pairs:
-        out["pairs"] = {role: pairs.summary() for role, pairs in study.pairs.items()}
-    if study.encoder is not None and not options.votes:
-        out["columns_used"] = [vars(use) for use in study.encoder.columns_]
-    out |= {
+    uses = [] if study.encoder is None or options.votes else study.encoder.columns_
+    found = {
+        "data": {role: table.summary() for role, table in study.tables.items()},
+        "pairs": {role: pairs.summary() for role, pairs in study.pairs.items()},
+        "columns_used": {use.name: vars(use) for use in uses},
         "method": options.method,
         "scale": options.scale,
         "chosen": _chosen(known),
         "selection": {
-            "how": study.protocol or None,
+            "how": known.get("selection_"),
             "measure": study.measure,
             "convention": options.tool,
             "rule": known.get("rule"),
@@ -129,17 +204,14 @@ def _as_dict(command: str, study: Study) -> dict[str, Any]:
             "optimism": bias,
         },
         "measures": {
-            role.replace(" ", "_"): {name: each.as_dict() for name, each in judged.items()}
-            for role, judged in study.judged.items()
+            role: {name: each.as_dict() for name, each in judged.items()} for role, judged in study.judged.items()
         },
-        "seconds": study.report.seconds,
-        "notes": study.report.notes,
     }
     if "propensities_" in known:
-        out["examination"] = known["propensities_"].as_dict()
+        found["examination"] = known["propensities_"].as_dict()
     if "results_" in known:
-        out |= {"models": records(known["results_"]), "skipped": known["skipped_"]}
-    return out
+        found |= {"models": records(known["results_"]), "skipped": known["skipped_"]}
+    return found
 
 
 def _held_out(study: Study) -> tuple[float, float]:
@@ -166,46 +238,29 @@ def _text(study: Study) -> list[str]:
 
 def _chosen(known: Mapping[str, Any]) -> dict[str, Any]:
     """Chosen parameters and related fitted attributes of an estimator."""
-    chosen = dict(known.get("best_params_", {}))
-    reached = {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known}
-    return chosen | reached | chosen
+    chosen: dict[str, Any] = known.get("best_params_", {})
+    return chosen | {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known} | chosen
 
 
-def _tables(study: Study, result: dict[str, Any], *middle: Table) -> list[Table]:
+def _tables(found: Mapping[str, Any], middle: list[Table]) -> list[Table]:
     """The data, the tables of one command, and the measures."""
-    rows = [
-        [role, part["path"], _labels_shown(part["labels"]), part["rows"], part["queries"] or "one ranking"]
-        + [f"{part['features']}{' sparse' if part['sparse'] else ''}"]
-        for role, part in result["data"].items()
-    ]
-    out = [Table("Data", ["", "file", "labels", "rows", "queries", "features"], rows, left=3)]
-    if study.pairs:
-        names = ("path", "preferences", "ties", "items", "groups")
-        rows = [[role, *(cell_text(part[name], none="-") for name in names)] for role, part in result["pairs"].items()]
-        out.append(Table("Preferences", ["", "file", "number", "ties", "items compared", "groups"], rows, left=2))
-    if uses := result.get("columns_used"):
-        rows = [[use[name] for name in ("name", "kind", "reason", "n_missing", "n_features")] for use in uses]
-        out.append(Table("Columns", ["", "used as", "because", "missing", "features"], rows, left=3))
-    return [*out, *middle, *_measure_table(study.judged)]
-
-
-def _labels_shown(counts: Mapping[str, Any]) -> str:
-    """Counts of the labels; a dash if they are not counted, as for shards."""
-    if "distinct" in counts:
-        none = f", {counts['none']} rows without" if "none" in counts else ""
-        return f"{counts['distinct']} values from {counts['min']:g} to {counts['max']:g}{none}"
-    return "  ".join(f"{label}: {count}" for label, count in counts.items()) or "-"
-
-
-def _measure_table(judged: Mapping[str, Mapping[str, Judgement]]) -> list[Table]:
-    """One line a measure, one column a set of rankings."""
-    units = dict.fromkeys(each.unit for measures in judged.values() for each in measures.values())
+    data = [{"role": role, **part, "queries": part["queries"] or "one ranking"} for role, part in found["data"].items()]
+    names = {"role": "", "path": "file", "labels": "labels", "rows": "rows", "queries": "queries"}
+    pairs = [{"role": role, **part} for role, part in found["pairs"].items()]
+    of_pairs = {"preferences": "number", "ties": "ties", "items": "items compared", "groups": "groups"}
+    of_uses = {"name": "", "kind": "used as", "reason": "because", "n_missing": "missing", "n_features": "features"}
+    measures = found["measures"]
     rows = []
-    for name in dict.fromkeys(name for measures in judged.values() for name in measures):
-        found = [measures.get(name) for measures in judged.values()]
-        rows.append([name, *("" if each is None else measure_text(each.value, each.standard_error) for each in found)])
-    title = f"Measures, ± standard error over {' or '.join(units)}"
-    return [Table(title, ["", *judged], rows)] if judged else []
+    for name in dict.fromkeys(name for each in measures.values() for name in each):
+        values = [each.get(name, {}) for each in measures.values()]
+        rows.append([name, *(measure_text(each.get("value"), each.get("standard_error")) for each in values)])
+    return [
+        Table.of("Data", data, names | {"features": "features"}, left=3),
+        Table.of("Preferences", pairs, {"role": "", "path": "file"} | of_pairs, left=2),
+        Table.of("Columns", [*found["columns_used"].values()], of_uses, left=3),
+        *middle,
+        Table("Measures, ± standard error", ["", *(role.replace("_", " ") for role in measures)], rows),
+    ]
 
 
 def _models_table(study: Study, models: list[dict[str, Any]]) -> Table:
@@ -222,27 +277,294 @@ def _models_table(study: Study, models: list[dict[str, Any]]) -> Table:
 
 def _choice_table(study: Study) -> Table:
     """The choice, the number of candidates, and the held-out score."""
+    known = study.attributes
     names = study.training.feature_names
-    rows = [] if names is None else [["features", few(names)]]
-    rows += [[name.replace("_", " "), cell_text(value, 6)] for name, value in _chosen(study.attributes).items()]
     score = _held_out(study)[0]
+    values = _chosen(known) if names is None else {"features": few(names), **_chosen(known)}
     if np.isnan(score):
-        return Table("Fitted", ["", ""], rows, left=2)
-    rows.append([f"held-out {study.measure}", measure_text(score, study.attributes.get("best_score_error_"))])
-    title = f"Chosen by {study.protocol}, from {len(study.attributes['cv_results_']['mean_score'])} candidates"
-    return Table(title, ["", ""], rows, left=2)
+        return values_table("Fitted", values)
+    title = f"Chosen by {known['selection_']}, from {len(known['cv_results_']['mean_score'])} candidates"
+    held_out = measure_text(score, known.get("best_score_error_"))
+    return values_table(title, values | {f"held-out {study.measure}": held_out})
 
 
 def _curve_table(study: Study, curve: list[dict[str, Any]], best: int) -> Table:
-    """A row per candidate; parameters that all share are in the title."""
-    names = [name for name in curve[0] if name not in _SCORES]
-    several = [name for name in names if len({str(entry[name]) for entry in curve}) > 1 or name == "alpha"]
+    """A row per candidate, with the parameters that differ."""
+    names = [
+        name
+        for name in curve[0]
+        if name not in _SCORES and (name == "alpha" or len({str(entry[name]) for entry in curve}) > 1)
+    ]
     rows = []
     for k, entry in enumerate(curve):
-        row = ["chosen" if k == best else "", *(cell_text(entry[name]) for name in several)]
+        row = ["chosen" if k == best else "", *(cell_text(entry[name]) for name in names)]
         row += [measure_text(entry["mean_score"]), measure_text(entry["standard_error"])]
         rows.append(row + [f"{entry['low']:.4f} to {entry['high']:.4f}"] if "low" in entry else row)
-    fixed = ", ".join(f"{name} {cell_text(curve[0][name])}" for name in names if name not in several)
     interval = [f"{100 * CONFIDENCE:g} % interval"] if "low" in curve[0] else []
-    title = f"{study.measure} by {study.protocol}" + (f" ({fixed})" if fixed else "")
-    return Table(title, ["", *several, study.measure, "std. error", *interval], rows)
+    title = f"{study.measure} by {study.attributes['selection_']}"
+    return Table(title, ["", *names, study.measure, "std. error", *interval], rows)
+
+
+def _studied(options: Options, report: Report) -> Study:
+    """Check the options, read, choose, fit and evaluate."""
+    _check_together(options)
+    parameters = dict(options.parameters)
+    encoding = options.given(*_COLUMNS)
+    encoding |= {name: parameters.pop(name) for name in TableEncoder().get_params() if name in parameters}
+    scaler = None if options.scale == "none" else _SCALERS[options.scale]()
+    estimator = _estimator(options, parameters)
+    study = Study(options, report, estimator, scaler, _encoder(encoding, scaler))
+    try:
+        if is_dataset(options.train):
+            _open(study)
+        else:
+            _read(study)
+    except InputError as error:
+        raise advised(error, options) from error
+    with report.working("fitting", bars=True):
+        _fit(study)
+    for name, value in study.attributes.get("best_params_", {}).items():
+        if study.attributes.get(f"{name}_at_edge_"):
+            report.note(f"the chosen {name}, {value:.3g}, is at an end of its grid. Try a wider grid.")
+    feature_names = study.training.feature_names
+    if feature_names is not None and study.encoder is None:  # arrays went in; names are stored as if data frames had
+        study.attributes.pop("feature_names_in_", None)
+        (scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
+    with report.working("evaluating"):
+        roles = {"held_out": "train", "vali": "vali", "test": "test"}
+        study.judged = {name: judged for name, role in roles.items() if (judged := _evaluated(study, role))}
+    return study
+
+
+def _check_together(options: Options) -> None:
+    """Refuse options that exclude each other, or need others."""
+    for one in options.given(*_EXCLUSIVE):
+        for other in options.given(*_EXCLUSIVE[one]):
+            raise InputError(f"{flag(one)} and {flag(other)} cannot be used together.", parameter=one)
+    if options.new is not None and not options.by_pairs:
+        problem = "--new is for preferences and censored times. For labelled rows, queries are held out."
+        raise InputError(problem, parameter="new")
+    if options.unlabelled is not None and options.method not in UNLABELLED:
+        able = " or ".join(UNLABELLED)
+        raise InputError(f"{options.method} cannot use unlabelled rows. Use --method {able}.", parameter="unlabelled")
+
+
+def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
+    """The estimator, with the parameters that were given."""
+    cls = getattr(rankrls, METHODS[options.method])
+    estimator = cls()
+    if "scoring" in given_parameters:
+        raise InputError("Name the measure by its own option (metric).", parameter="scoring")
+    scoring, *_ = [resolve_measure(name, options.tool) for name in options.measures]
+    parameters = options.given("kernel", "alphas", "cv") | given_parameters
+    if options.method in ("pursuit", "co-pursuit") and "kernel" not in parameters:
+        parameters.setdefault("dictionary", "features")  # a command selects features, unless a kernel is given
+    if options.method == "auto" and parameters.get("families") == "all" and not options.by_pairs:
+        parameters.setdefault("scales", "all")  # predict has the queries
+    if "scoring" in estimator.get_params():
+        parameters["scoring"] = scoring
+    estimator.set_params(**parameters)
+    if options.by_pairs and not hasattr(estimator, "fit_pairs"):
+        raise InputError(f"{cls.__name__} is fitted to labels, not to preferences.", parameter="method")
+    return estimator
+
+
+def _encoder(parameters: dict[str, Any], scaler: Any) -> Any:
+    """The encoder of tables that the options ask for, or None."""
+    if not parameters:
+        return None
+    if parameters.setdefault("columns", "named") == "named":
+        parameters.setdefault("impute", None)
+    parameters.setdefault("sparse_output", "auto" if scaler is None else False)
+    return TableEncoder(**parameters)
+
+
+def _read(study: Study) -> None:
+    """Read, encode and scale the files; all use the columns of the training data, which come first."""
+    options = study.options
+    encoder = study.encoder
+    report = study.report
+    queries: Any = "ignored" if options.all_rows else "optional" if options.by_pairs else "required"
+    missing = None if encoder is None else encoder.missing_words()
+    known = Schema(dense=None if study.scaler is None else True)  # scaling fills zeros
+    reading = options.reading(queries=queries, missing=missing, known=known)
+    of_training = "partly" if options.method in UNLABELLED else "required" if options.pairs is None else "ignored"
+    labels = {"train": of_training, "unlabelled": "ignored"}
+    for role, path in study.files.items():
+        if options.votes:
+            table, study.pairs[role], study.encoder = read_votes(path, options, study.encoder, report)
+        else:
+            table = read(path, replace(reading, labels=labels.get(role, "required")), report)
+        if encoder is not None and not options.votes:
+            with report.working("encoding", path):
+                if role == "train":
+                    table = encoder_fitted(encoder, table, by_query=not options.by_pairs)
+                else:
+                    table = encoded_rows(encoder, table, report.note)
+        if role == "unlabelled":
+            table = replace(table, y=None)  # LETOR text always has labels
+        if options.event is not None:
+            study.pairs[role] = comparable_pairs(table, report)
+        if role == "train":
+            _note_suspicious(table, report)
+            if not options.by_pairs and table.position is None:
+                table = replace(table, position=positions_beside(path, table.n_rows, report.note))
+            known = table.schema
+            if encoder is not None:
+                known = replace(known, features=tuple(encoder.columns_needed_))
+            reading = replace(reading, known=known, sizes=None, position=None, impressions=None)
+        elif table.sha256 == study.training.sha256:
+            report.note(f"{path} has the same data as {options.train}, so its measures are optimistic.")
+        if study.scaler is not None:
+            with report.working("scaling", path):
+                scale = study.scaler.fit_transform if role == "train" else study.scaler.transform
+                by_query = {} if options.scale.endswith("-all") else {"qid": table.qid}
+                table = replace(table, X=scale(table.X, **by_query))
+        study.tables[role] = table
+    if options.pairs is not None:
+        with report.working("reading", options.pairs):
+            study.pairs["train"] = read_pairs(options.pairs, study.training, report.note)
+
+
+def _open(study: Study) -> None:
+    """Open Parquet shards, and scale them."""
+    options = study.options
+    report = study.report
+    check_streamed(options, options.train)
+    if study.encoder is not None:
+        problem = f"--columns needs all rows in memory, and {options.train} is a folder or a pattern."
+        raise InputError(f"{problem} rankrls split draws single files from it, and --ignore leaves columns out.")
+    with report.working("opening", options.train):
+        study.tables = {role: open_dataset(path, **options.roles) for role, path in study.files.items()}
+    if study.scaler is not None:
+        with report.working("scaling", options.train):
+            fit_scaler(study.scaler, study.training)
+        study.tables = {role: scaled(data, study.scaler) for role, data in study.tables.items()}
+
+
+def _note_suspicious(table: Rows, report: Report) -> None:
+    """Note features that look like ids, or that reveal the labels."""
+    if not isinstance(table.X, np.ndarray):
+        return
+    found = suspicious_features(table.X, table.y, table.qid, feature_names=table.feature_names)
+    names = table.feature_ids
+    if ids := [names[k] for k in found.ids]:
+        out = f"leave it out with --ignore {','.join(ids[:3])}"
+        report.note(f"{few(ids)}: whole numbers that look like ids; {out}.")
+    if leaks := [names[k] for k in found.leaks]:
+        report.note(f"{few(leaks)}: this feature alone sorts all rows by label. It may be computed from the labels.")
+
+
+def _fit(study: Study) -> None:
+    """Fit the estimator to the rows, or to shards chunk by chunk; errors name the file of a row that is wrong."""
+    options = study.options
+    estimator = study.estimator
+    table = study.training
+    validation = study.tables.get("vali")
+    if signs := _signs(study.attributes.get("positive"), table):
+        estimator.positive = signs
+    if options.device is not None:
+        os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
+    try:
+        with config_context(array_api_dispatch=options.device is not None):
+            if is_dataset(options.train):
+                estimator.fit_dataset(table, **given({"validation": validation}))
+            elif "train" in study.pairs:
+                pairs = study.pairs["train"]
+                held_out = {"groups": pairs.groups, "item_id": table.docids, "new": options.new}
+                known = signature(estimator.fit_pairs).parameters  # RankBoost holds nothing out
+                held_out = {name: value for name, value in held_out.items() if name in known}
+                about = {"strength": pairs.strength, "weight": pairs.weight} | held_out
+                estimator.fit_pairs(_on_device(table.X, options.device), pairs.winners, pairs.losers, **about)
+            else:
+                rows = stack_rows([study.tables[role] for role in ("train", "unlabelled") if role in study.tables])
+                data = {"qid": rows.qid, "position": table.position, "impressions": table.impressions}
+                if validation is not None:
+                    X_val = _on_device(validation.X, options.device)
+                    data |= {"X_val": X_val, "y_val": validation.y, "qid_val": validation.qid}
+                data = given(data)
+                unused = [name for name in data if name not in signature(estimator.fit).parameters]
+                if unused:
+                    problem = (
+                        f"{type(estimator).__name__} cannot use this ({unused[0]}). Choose another method (method)."
+                    )
+                    raise InputError(problem, parameter=unused[0])
+                estimator.fit(_on_device(rows.X, options.device), rows.y, **data)
+    except InputError as error:
+        raise _located(error, study.tables) from error
+    for name, value in study.attributes.items():
+        if on_device(value):  # the fit is done: what follows is numpy's
+            setattr(estimator, name, to_host(value))
+
+
+def _signs(positive: Any, table: Rows) -> dict[int, Any]:
+    """Signs by column where ``positive`` names features, or patterns of them, instead of columns."""
+    words = [positive] if isinstance(positive, str) else positive
+    if not isinstance(words, list | tuple | dict) or not all(isinstance(word, str) for word in words):
+        return {}
+    signs = words if isinstance(words, dict) else dict.fromkeys(words, 1)
+    return {column: sign for word, sign in signs.items() for column in feature_columns([word], table, "positive")}
+
+
+def _on_device(X: Any, device: str | None) -> Any:
+    """Features on a device of torch, on which estimators then compute; without one they stay."""
+    if device is None:
+        return X
+    if sparse.issparse(X):
+        raise InputError("--device needs dense features, but these are sparse.", parameter="device")
+    try:
+        import torch
+
+        return torch.asarray(X, device=device)
+    except (ImportError, AssertionError, RuntimeError) as error:
+        problem = f"torch cannot compute on {device!r} here: {str(error).splitlines()[0]}."
+        raise InputError(problem, parameter="device") from None
+
+
+def _located(error: InputError, tables: Mapping[str, Any]) -> InputError:
+    """An error about the rows of a file, with its name, and the line of a row."""
+    parameter = error.parameter or ""
+    known = ("X", "y", "qid", "clicks", "position", "impressions")
+    if error.file is not None or parameter.removesuffix("_val") not in known:
+        return error
+    table = tables["vali" if parameter.endswith("_val") else "train"]
+    row = error.row
+    if not isinstance(table, Rows):
+        return error.replace(file=table.path)
+    if row is not None and "unlabelled" in tables and row >= table.n_rows:  # the rows without labels come last
+        row -= table.n_rows
+        table = tables["unlabelled"]
+    column = table.feature_ids[error.column] if isinstance(error.column, int) else error.column
+    return error.replace(file=table.path, line=table.line_of(row), row=row, column=column)
+
+
+def _evaluated(study: Study, role: str) -> dict[str, Judgement]:
+    """Measures on held-out training queries, validation data or test data; empty if there are none."""
+    estimator = study.estimator
+    options = study.options
+    weights = None
+    table: Any = study.tables.get(role)
+    if table is None:
+        return {}
+    if role == "train":
+        scores = study.attributes.get("held_out_scores_")
+        if scores is None or study.pairs or "vali" in study.tables:
+            return {}
+        scores = scores[: table.n_rows]  # those of rows without labels follow
+        if table.position is not None:
+            known = {"position": table.position, "impressions": table.impressions}
+            labels, weights, _ = corrected_clicks(table.X, table.y, propensities=estimator.propensities_, **known)
+            table = replace(table, y=labels)
+    else:
+        parts = table if is_dataset(options.train) else [table]
+        table, scores = score_parts(parts, partial(_scores, estimator), study.files[role])
+    if role in study.pairs:
+        return {options.called("pair_accuracy"): judge_pairs(study.pairs[role], scores)}
+    names = options.measures if len(options.measures) > 1 else suitable_measures(table.y, options.measures)
+    judged = judge(names, options.tool, table, scores, weights=weights)
+    return {options.called(name): each for name, each in judged.items()}
+
+
+def _scores(estimator: Any, part: Rows) -> Any:
+    """Scores of rows."""
+    return np.asarray(predict_by_query(estimator, part.X, part.qid))

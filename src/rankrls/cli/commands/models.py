@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from inspect import signature
-from typing import Any
 
 from rankrls import export as engines, inspection
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
-from rankrls.cli._report import Report, Result, Table, cell_text
+from rankrls.cli._report import Report, Result, Table, values_table
 from rankrls.io._text import few
 from rankrls.io.files import read_names
 from rankrls.io.rows import row_of
@@ -19,7 +18,7 @@ from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
 
 _NAMES = 50  # --json has all
-_SELECTED = ("name", "weight", "held_out", "gain")
+_SELECTED = {"feature": "", "name": "feature", "weight": "weight", "held_out": "held out", "gain": "gain"}
 
 
 def explain(options: Options, report: Report) -> Result:
@@ -36,7 +35,7 @@ def explain(options: Options, report: Report) -> Result:
     called = [] if table.docids is None else items
     pair = explained.pair(*rows, names=called)
     top = options.top or None
-    found = {"command": "explain", "items": called or None, **pair.as_dict(top=top)}
+    found = {"items": called or None, **pair.as_dict(top=top)}
     return Result(found, text=[f"{pair.table(top)}\n"])
 
 
@@ -79,32 +78,10 @@ def info(options: Options, report: Report) -> Result:
     """Show a model's metadata."""
     found = read_info(options.about)
     values = {**found, **found["given"], **found}
-    chosen = found.get("selected_features", ())
-    for name in ("given", "selected_features"):
-        values.pop(name, None)
+    chosen = values.pop("selected_features", ())
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
+    del parts["given"]
     values["feature_names"] = few(values["feature_names"] or [], _NAMES)
-    tables = [_table(str(options.about), values)]
-    if chosen:
-        rows = [[str(k), *(cell_text(one[name]) for name in _SELECTED)] for k, one in enumerate(chosen, 1)]
-        head = ["", "feature", "weight", "held out", "gain"]
-        tables.append(Table("Features, in the order of selection", head, rows, left=2))
-    tables += [_table(name.replace("_", " ").capitalize(), part) for name, part in parts.items() if part]
-    return Result({"file": str(options.about), **found}, tables)
-
-
-def _table(title: str, values: dict[str, Any]) -> Table:
-    empty: Any = (None, "", [], {})
-    rows = [[name.replace("_", " "), _text(value)] for name, value in values.items() if value not in empty]
-    return Table(title, ["", ""], rows, left=2)
-
-
-def _text(value: Any) -> str:
-    """A value of JSON in one line."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_text(part)}" for name, part in value.items() if part is not None)
-    if isinstance(value, list):
-        return ", ".join(map(_text, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    features = Table.of("Features, in the order of selection", chosen, _SELECTED, left=2)
+    others = [values_table(name.replace("_", " ").capitalize(), part) for name, part in parts.items()]
+    return Result({"file": str(options.about), **found}, [values_table(str(options.about), values), features, *others])
