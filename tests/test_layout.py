@@ -36,7 +36,6 @@ UNDER_WHAT_IT_HOLDS = {
     "io/_text": "io/test_letor",
     "io/rows": "io/test_tables",
     "io/columns": "io/test_tables",
-    "io/_stored": "io/test_tables",
     "io/formats": "io/test_tables",
     "io/reading": "io/test_tables",
     "io/copying": "io/test_dataset",

@@ -19,7 +19,7 @@ from rankrls import InputError
 from rankrls.cli import main
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, write_shards
 from rankrls.io.columns import ColumnRoles
-from rankrls.io.formats import open_rows
+from rankrls.io.reading import open_rows
 
 
 def read(data: bytes, **options):

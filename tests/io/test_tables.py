@@ -22,7 +22,7 @@ from tests.refusals import Refusal
 from rankrls import InputError
 from rankrls.io import load_letor, load_table, save_table
 from rankrls.io.columns import ColumnRoles
-from rankrls.io.formats import open_table
+from rankrls.io.reading import open_table
 
 BLANKS = " \t\n\r\v\f"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))

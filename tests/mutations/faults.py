@@ -416,7 +416,7 @@ FAULTS = [
         ("min(each.first_feature or 0 for each", "max(each.first_feature or 0 for each"),
     ),
     *_planted(
-        "io/_stored.py",
+        "io/formats.py",
         "io/test_writing.py io/test_tables.py",
         ("text.replace('\"', '\"\"')", "text"),
     ),
@@ -433,7 +433,7 @@ FAULTS = [
         ("tables[-1].column_names != tables[0].column_names", "False"),
     ),
     *_planted(
-        "io/_stored.py",
+        "io/formats.py",
         "io/test_tables.py io/test_dataset.py",
         ("numbers.append(number)", "numbers.append(len(numbers))"),
     ),

@@ -14,7 +14,8 @@ from rankrls._errors import InputError
 from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options, given, option_text
 from rankrls.io.files import expanded_paths
-from rankrls.io.formats import is_table, open_table
+from rankrls.io.formats import is_table
+from rankrls.io.reading import open_table
 from rankrls.io.tables import CellError
 from rankrls.persistence.stored import columns_error
 

@@ -16,8 +16,8 @@ from rankrls._typing import AnyArray
 from rankrls.io._text import joined_ids
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import atomic_write, expanded_paths, ids_beside
-from rankrls.io.formats import format_of, is_data, open_rows
-from rankrls.io.reading import ReadOptions
+from rankrls.io.formats import format_of, is_data
+from rankrls.io.reading import ReadOptions, open_rows
 from rankrls.io.writing import write_stored
 
 _REMEDY = "Convert the files to one schema."

@@ -18,10 +18,10 @@ import numpy as np
 from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Index
-from rankrls.io._stored import parquet_writer
 from rankrls.io.columns import ColumnRoles, Reader, check_names
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder, path_list
-from rankrls.io.formats import format_of, is_data, open_rows, open_table
+from rankrls.io.formats import format_of, is_data, parquet_writer
+from rankrls.io.reading import open_rows, open_table
 from rankrls.io.rows import Rows, Schema
 
 _PART_BYTES = 1 << 26

@@ -1,18 +1,330 @@
-"""Recognition and opening of files of rows, of any format."""
+"""Table of formats, and how the tables of each are read and written."""
 
 from __future__ import annotations
 
+import csv
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import Any
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import IO, Any, NamedTuple
 
-from rankrls._records import unrecorded
-from rankrls.io._letor import LetorText
-from rankrls.io._stored import FORMATS, TABLES, Frame
-from rankrls.io._text import source_name
-from rankrls.io.columns import Reader
-from rankrls.io.tables import Table
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls._records import array_of, table_of
+from rankrls.io._text import BLANKS, SAVE_AS_UTF8, Text
+from rankrls.io.rows import Lines
+
+_BUFFER = 1 << 16  # bytes per column of Parquet
+_TEXT_CELLS = 1 << 15  # cells of delimited text in a batch, which stay in the cache
+_TEXT_ROWS = 64  # least number of rows in a batch, unless fewer are requested
+_DELIMITERS = ",;\t|"
+_IN_QUOTES = re.compile('"(?:[^"]|"")*(?:"|$)')
+_QUOTED = re.compile('["\\r\\n,;\\t|]|^\ufeff|^$')
+"""Pattern of cells that are written in quotes."""
+
+
+class Stored(ABC):
+    """A stored table.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the format in errors.
+    schema : pyarrow Schema
+    textual : bool
+        Whether all cells are texts.
+    lines : Lines or None
+        Lines of the rows that have been read from text.
+    group_sizes : list of int
+        Number of rows in each row group of a Parquet file.
+    """
+
+    kind: str
+    schema: Any
+    textual = False
+    lines: Lines | None = None
+    group_sizes: Sequence[int] = ()
+
+    @abstractmethod
+    def __init__(self, source: Any) -> None:
+        """Read the header of a binary file, or take a data frame."""
+
+    @abstractmethod
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        """Batches of some columns, for all row groups or some."""
+
+
+class Frame(Stored):
+    """A data frame."""
+
+    kind = "a data frame"
+
+    def __init__(self, source: Any) -> None:
+        import pyarrow as pa
+
+        try:
+            self._table = pa.table(source)
+        except pa.ArrowException:
+            for name in getattr(source, "columns", ()):
+                array_of(name, source[name])
+            raise
+        self.schema = self._table.schema
+
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        return iter(self._table.select(names).to_batches(rows))
+
+
+class ArrowFile(Frame):
+    """An Arrow file or stream."""
+
+    kind = "an Arrow file"
+
+    def __init__(self, source: Any) -> None:
+        from pyarrow import ipc
+
+        is_file = source.read(6) == b"ARROW1"
+        source.seek(0)
+        super().__init__((ipc.open_file if is_file else ipc.open_stream)(source).read_all())
+
+
+class JsonLines(Frame):
+    """Text with a JSON object in each line. All lines are needed to know the columns and their types."""
+
+    kind = "lines of JSON"
+    lines: Lines
+
+    def __init__(self, source: Any) -> None:
+        self._text = Text(source)
+        self.lines = Lines()
+        numbers = list[int]()
+        self.lines.append(0, numbers)
+        try:
+            super().__init__(table_of(self._records(numbers)))
+        except InputError as error:
+            line = error.line if error.row is None else self.lines.of(error.row)
+            raise error.replace(file=self._text.name, line=line) from None
+        if not numbers:
+            raise InputError("the file has no rows.", file=self._text.name)
+
+    def _records(self, numbers: list[int]) -> Iterator[dict[str, Any]]:
+        """Objects of the lines, whose numbers are appended to a list."""
+        for number, line in enumerate(self._text.lines(), 1):
+            if not line.strip():
+                continue
+            reason = ""
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                record = None
+                reason = f" ({error})"
+            if not isinstance(record, dict):
+                problem = f"each line needs a JSON object{reason}. For one array, jq -c '.[]' FILE writes such lines."
+                raise InputError(problem, line=number)
+            numbers.append(number)
+            yield record
+
+
+class Parquet(Stored):
+    """A Parquet file."""
+
+    kind = "a Parquet file"
+
+    def __init__(self, source: Any) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        # incrementally rather than by whole row groups
+        self._file = parquet.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER)
+        found = self._file.metadata
+        self.schema = self._file.schema_arrow
+        self.group_sizes = [found.row_group(k).num_rows for k in range(found.num_row_groups)]
+        if sum(self.group_sizes) != found.num_rows:
+            raise pa.ArrowInvalid("the row groups do not add up to the rows")
+
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        import pyarrow as pa
+
+        # an iterator over all groups stores what it has decompressed
+        for group in range(len(self.group_sizes)) if groups is None else groups:
+            read = 0
+            for batch in self._file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
+                read += batch.num_rows
+                yield batch.select(names)
+            if read != self.group_sizes[group]:  # a damaged column
+                raise pa.ArrowInvalid("not all rows can be read")
+
+
+class Delimited(Stored):
+    """Delimited text, which Python's csv module splits into cells. It is read once."""
+
+    kind = "delimited text"
+    textual = True
+    lines: Lines
+
+    def __init__(self, source: Any) -> None:
+        import pyarrow as pa
+
+        self._text = Text(source)
+        self.lines = Lines()
+        self._line = 0  # number of the last line that has been split
+        lines = self._decoded()
+        first = next(filter(str.strip, lines), "")
+        if not first:
+            raise InputError("the file is empty.", file=self._text.name)
+        bare = _IN_QUOTES.sub("", first)
+        tabs = self._text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
+        self._delimiter = "\t" if tabs else max(_DELIMITERS, key=bare.count)
+        self._reader = csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True)
+        self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in next(self._reader)])
+
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        numbers = {name: k for k, name in enumerate(self.schema.names)}
+        step = min(rows, max(_TEXT_CELLS // len(numbers), _TEXT_ROWS))
+        numbered_rows = self._rows()
+        first = 0
+        while found := [*islice(numbered_rows, step)]:
+            columns = [*zip(*(cells for _, cells in found), strict=True)]
+            self.lines.append(first, np.array([line for line, _ in found]))
+            texts = [pc.ascii_trim_whitespace(pa.array(columns[numbers[name]], pa.string())) for name in names]
+            yield pa.RecordBatch.from_arrays(texts, names=names)
+            first += len(found)
+
+    def _decoded(self) -> Iterator[str]:
+        """Lines, with their ends."""
+        for block in self._text.blocks():
+            bad = block.find(b"\0")
+            problem = "there is a NUL byte, which text cannot contain: the file is damaged or not text."
+            try:
+                text = block.decode()
+            except UnicodeDecodeError as error:
+                bad = error.start
+                problem = f"this is not UTF-8 text: {SAVE_AS_UTF8}"
+            if bad >= 0:
+                raise InputError(problem, file=self._text.name, line=self._line + 1 + block.count(b"\n", 0, bad))
+            for line in io.StringIO(text, newline=""):
+                self._line += 1
+                yield line
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Line, where it ends, and cells of each row."""
+        size = len(self.schema)
+        row = 0
+        line = self._line
+        try:
+            for cells in self._reader:
+                line = self._line
+                if len(cells) == size:
+                    yield line, cells
+                    row += 1
+                elif "".join(cells).strip():
+                    have = f"the row has {len(cells)} field{'s' * (len(cells) != 1)}, but the header has {size}."
+                    remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
+                    raise InputError(f"{have} {remedy}", row=row, file=self._text.name, line=line)
+        except csv.Error as error:
+            problem = f'a cell that begins with a quote (") does not end with one, or a cell is too long ({error}).'
+            raise InputError(problem, row=row, file=self._text.name, line=line + 1) from None
+
+
+def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any:
+    """Writer of a Parquet file, with dictionaries of texts, whole numbers and ``repeating`` columns.
+
+    Other numbers rarely repeat: with a dictionary they are larger, and take longer to write.
+    """
+    from pyarrow import parquet, types
+
+    coded = {*repeating}
+    coded |= {field.name for field in schema if not (types.is_floating(field.type) or types.is_nested(field.type))}
+    return parquet.ParquetWriter(file, schema, use_dictionary=[*coded], write_statistics=[*coded])
+
+
+def arrow_writer(file: Any, schema: Any) -> Any:
+    """Writer of an Arrow file."""
+    from pyarrow import ipc
+
+    return ipc.new_file(file, schema)
+
+
+def write_typed(open_writer: Any, file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow one after another."""
+    tables = iter(tables)
+    first = next(tables)
+    with open_writer(file, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+
+
+def write_lines(file: IO[bytes], path: str, lines: Iterable[bytes]) -> None:
+    """Write lines of text."""
+    file.writelines(lines)
+
+
+def write_json(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow as lines of JSON."""
+    for table in tables:
+        file.writelines(f"{json.dumps(row)}\n".encode() for row in table.to_pylist())
+
+
+def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow as delimited text in the shortest decimals, with quotes around cells that need them."""
+    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    for number, table in enumerate(tables):
+        columns = [column.cast("string").to_pylist() for column in table.columns]
+        header = [table.column_names] if number == 0 else []
+        rows = chain(header, zip(*columns, strict=True))
+        file.writelines(f"{delimiter.join(map(_cell, row))}\n".encode() for row in rows)
+
+
+def _cell(text: str | None) -> str:
+    """A text as a cell, in quotes if it would otherwise be read differently; nothing for None."""
+    if text is None:
+        return ""
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+class Format(NamedTuple):
+    """A format of files of rows.
+
+    Attributes
+    ----------
+    endings : tuple of str
+        Endings of file names; ``.gz`` may follow those of text.
+    start : bytes
+        First bytes of the files.
+    stored : type of Stored, or None
+        Class that reads a table from a binary file; None for LETOR text.
+    write : callable
+        Function that writes tables of pyarrow, or lines of LETOR text, to a binary file, whose name is the second
+        argument.
+    is_text : bool
+        Whether files may be compressed by gzip.
+    """
+
+    endings: tuple[str, ...]
+    start: bytes
+    stored: type[Stored] | None
+    write: Callable[[Any, str, Iterable[Any]], None]
+    is_text: bool = False
+
+
+_LETOR = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
+FORMATS = {
+    "parquet": Format((".parquet", ".pq"), b"PAR1", Parquet, partial(write_typed, parquet_writer)),
+    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", ArrowFile, partial(write_typed, arrow_writer)),
+    "jsonl": Format((".jsonl", ".ndjson"), b"{", JsonLines, write_json, is_text=True),
+    "csv": Format((".csv", ".tsv", ".tab"), b"", Delimited, write_delimited, is_text=True),
+    "letor": Format(_LETOR, b"", None, write_lines, is_text=True),
+}
+TABLES = tuple(name for name in FORMATS if name != "letor")
+ENDINGS = [ending for name in TABLES for ending in FORMATS[name].endings]
+"""Endings of the names of tables."""
 
 
 def format_of(path: object) -> str:
@@ -33,42 +345,3 @@ def is_data(path: object) -> bool:
 def _by_ending(path: object) -> str | None:
     name = str(path).lower().removesuffix(".gz")
     return next((format for format, known in FORMATS.items() if name.endswith(known.endings)), None)
-
-
-@contextmanager
-def open_rows(source: Any, format: str) -> Iterator[Reader]:
-    """Open a path or a binary file in the given format."""
-    name = source_name(source)
-    is_open = hasattr(source, "read")
-    with nullcontext(source) if is_open else open(source, "rb") as file:
-        if format != "letor" and (is_open or not file.seekable()):
-            file = io.BytesIO(file.read())
-        if format == "auto":
-            start = file.read(8)
-            file.seek(0)
-            format = next(known for known in TABLES if start.startswith(FORMATS[known].start))
-        stored = FORMATS[format].stored
-        yield LetorText(name, file) if stored is None else Table(name, file, stored)
-
-
-@contextmanager
-def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
-    """Open a table and read its header.
-
-    Parameters
-    ----------
-    source : path, binary file object, data frame or dicts of rows
-    format : str, default="auto"
-        A format of tables; "auto" selects by the name, or else by the first bytes.
-    """
-    name = f"<{type(source).__name__}>"
-    source = unrecorded(source, "path")
-    if hasattr(source, "__arrow_c_stream__"):
-        yield Table(name, source, Frame)
-        return
-    by_name = format_of(source_name(source))
-    if format == "auto" and by_name in TABLES:
-        format = by_name
-    with open_rows(source, format) as table:
-        assert isinstance(table, Table)
-        yield table

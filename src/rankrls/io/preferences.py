@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Array, Index, Mask
 from rankrls.io._text import Source, TableSource, is_whole, objects, quoted
 from rankrls.io.columns import check_columns
-from rankrls.io.formats import open_table
+from rankrls.io.reading import open_table
 from rankrls.io.rows import Rows, Schema
 from rankrls.io.tables import Table
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -12,13 +14,15 @@ from numpy.typing import DTypeLike
 
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning, warn_user
+from rankrls._records import unrecorded
 from rankrls._typing import Array
-from rankrls.io._stored import ENDINGS, TABLES
-from rankrls.io._text import Source, TableSource, float_type
-from rankrls.io.columns import ColumnRoles
+from rankrls.io._letor import LetorText
+from rankrls.io._text import Source, TableSource, float_type, source_name
+from rankrls.io.columns import ColumnRoles, Reader
 from rankrls.io.files import POSITIONS, companion_file, ids_beside, number_lines
-from rankrls.io.formats import format_of, is_table, open_rows, open_table
+from rankrls.io.formats import ENDINGS, FORMATS, TABLES, Frame, format_of, is_table
 from rankrls.io.rows import Rows, Schema, conflict_text
+from rankrls.io.tables import Table
 
 
 def load_letor(
@@ -322,3 +326,42 @@ def read_scores(path: Path, options: ReadOptions, rows: Rows) -> Array:
             message = f"row {row} has the id {str(mine[row])!r}, but {str(theirs[row])!r} in {rows.path}."
             raise InputError(f"{message} The scores must be in the order of the rows.", file=str(path), row=row)
     return values
+
+
+@contextmanager
+def open_rows(source: Any, format: str) -> Iterator[Reader]:
+    """Open a path or a binary file in the given format."""
+    name = source_name(source)
+    is_open = hasattr(source, "read")
+    with nullcontext(source) if is_open else open(source, "rb") as file:
+        if format != "letor" and (is_open or not file.seekable()):
+            file = io.BytesIO(file.read())
+        if format == "auto":
+            start = file.read(8)
+            file.seek(0)
+            format = next(known for known in TABLES if start.startswith(FORMATS[known].start))
+        stored = FORMATS[format].stored
+        yield LetorText(name, file) if stored is None else Table(name, file, stored)
+
+
+@contextmanager
+def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
+    """Open a table and read its header.
+
+    Parameters
+    ----------
+    source : path, binary file object, data frame or dicts of rows
+    format : str, default="auto"
+        A format of tables; "auto" selects by the name, or else by the first bytes.
+    """
+    name = f"<{type(source).__name__}>"
+    source = unrecorded(source, "path")
+    if hasattr(source, "__arrow_c_stream__"):
+        yield Table(name, source, Frame)
+        return
+    by_name = format_of(source_name(source))
+    if format == "auto" and by_name in TABLES:
+        format = by_name
+    with open_rows(source, format) as table:
+        assert isinstance(table, Table)
+        yield table

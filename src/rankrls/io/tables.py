@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,9 +17,9 @@ from numpy.typing import DTypeLike
 from rankrls._cells import MISSING, cell_number
 from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Array
-from rankrls.io._stored import Stored
 from rankrls.io._text import ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io.columns import ColumnRoles, Reader, check_names, find_columns
+from rankrls.io.formats import Stored
 from rankrls.io.rows import Rows, Schema
 
 _BATCH_CELLS = 1 << 20
@@ -287,8 +286,7 @@ class Table(Reader):
         stored = [name for name in names if name not in self._keys] or self._data.schema.names[:1]
         with self._understood():
             for batch in self._data.batches(stored, rows, groups):
-                if not self.textual:
-                    batch.validate(full=True)  # offsets and codes of a file may be out of range
+                batch.validate(full=True)  # offsets and codes of a file may be out of range
                 for key, value in self._keys.items():
                     batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
                 yield batch.select(names)
@@ -320,9 +318,9 @@ class Table(Reader):
         lists = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
         if not isinstance(field.type, lists) or not is_number(field.type.value_type):
             return None
-        first = islice(self._data.batches([field.name], 1024, None), 1)
-        sizes = (size for batch in first for size in pc.list_value_length(batch.column(0)).to_pylist())
-        return next(filter(None, sizes), None)
+        for batch in self._data.batches([field.name], 1024, None):
+            return next(filter(None, pc.list_value_length(batch.column(0)).to_pylist()), None)
+        return None
 
     @contextmanager
     def _understood(self) -> Iterator[None]:

@@ -24,11 +24,10 @@ from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
 from rankrls._typing import AnyArray, Array
-from rankrls.io._stored import ENDINGS, FORMATS
 from rankrls.io._text import BLANKS
 from rankrls.io.columns import check_names
 from rankrls.io.files import atomic_write
-from rankrls.io.formats import format_of, is_table
+from rankrls.io.formats import ENDINGS, FORMATS, format_of, is_table
 from rankrls.io.rows import Rows
 from rankrls.ranking import Ranking, rank_scores
 
