@@ -38,8 +38,7 @@ from papers.letor import FOLDERS, Collection, Rows, find, joined
 from sklearn.model_selection import KFold
 
 from rankrls import AutoRankRLS, group_to_qid
-from rankrls.comparison import compare_per_query
-from rankrls.comparison.significance import bootstrap_interval
+from rankrls.comparison import bootstrap_interval, compare_per_query
 from rankrls.io import load_letor
 from rankrls.metrics import Measure
 from rankrls.models import auto_rankrls

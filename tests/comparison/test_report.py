@@ -33,19 +33,19 @@ def report():
 def test_values_are_the_measures(report):
     y, scores, qid = rankings()
     for name, column in scores.items():
-        assert report.measures[0].comparison.means[name].value == pytest.approx(
+        assert report.measures["map"].means[name].value == pytest.approx(
             Measure("average_precision")(y, column, qid=qid)
         )
         by_query = Measure("disagreement")(y, column, qid=qid, per_query=True)
-        np.testing.assert_array_equal(report.measures[1].per_query[name], by_query)
+        np.testing.assert_array_equal(report.measures["disagreement"].per_query[name], by_query)
     assert report.qid == tuple(dict.fromkeys(qid.tolist()))  # in order of first appearance, as the measures have them
     np.testing.assert_array_equal(report.items, [np.count_nonzero(qid == each) for each in report.qid])
-    assert [m.greater_is_better for m in report.measures] == [True, False]
-    assert report.measures[1].best == "a"
+    assert [m.greater_is_better for m in report.measures.values()] == [True, False]
+    assert report.measures["disagreement"].best == "a"
 
 
 def test_changed_queries_are_those_of_the_largest_difference(report):
-    m = report.measures[1]
+    m = report.measures["disagreement"]
     gap = m.per_query["a"] - m.per_query["c"]
     changed = report.changed("disagreement", "a", "c", top=5)
     largest = np.sort(np.abs(gap[~np.isnan(gap)]))[::-1][:5]
@@ -140,6 +140,6 @@ def test_page_is_whole_safe_and_alone(report):
     for title, columns, rows in report.tables():
         assert title in page.text
         assert {*columns, *(cell for row in rows for cell in row)} - {""} <= {*page.text}
-    assert f"{report.measures[0].comparison.means['a'].value:.4f} [" in text
+    assert f"{report.measures['map'].means['a'].value:.4f} [" in text
     assert "Where it comes from" not in text
     assert "Where it comes from" in report.to_html(about={"data": "test.csv"})

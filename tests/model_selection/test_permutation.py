@@ -108,7 +108,7 @@ def test_p_values_are_small_where_something_is():
 def test_batches_make_no_difference(monkeypatch):
     X, y, qid, _ = study(60)
     whole = permutation_test(RankRLSCV(), X, y, qid=qid, n_permutations=7)
-    monkeypatch.setattr("rankrls.model_selection.repeated_selection._BATCH", 3 * 21 * 40)
+    monkeypatch.setattr("rankrls.model_selection._BATCH", 3 * 21 * 40)
     parts = permutation_test(RankRLSCV(), X, y, qid=qid, n_permutations=7)
     np.testing.assert_allclose(whole.permuted_scores, parts.permuted_scores, rtol=0, atol=1e-12)
 

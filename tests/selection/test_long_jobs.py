@@ -8,7 +8,7 @@ import pytest
 
 from rankrls import RankRLSCV, survival_pairs
 from rankrls._errors import InputWarning
-from rankrls.comparison.significance import compare_per_query
+from rankrls.comparison import compare_per_query
 from rankrls.model_selection import permutation_test
 from rankrls.selection.search import progress
 

@@ -15,7 +15,7 @@ from rankrls._comparisons import Data, Features
 from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls._typing import Array
-from rankrls.model_selection.held_out import checked_spec, labelled_data
+from rankrls.model_selection import checked_spec, labelled_data
 from rankrls.models.intake import check_features, preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.spec import LeastSquaresSpec

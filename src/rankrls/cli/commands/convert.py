@@ -16,7 +16,7 @@ from rankrls.io.copying import read_records
 from rankrls.io.files import check_outside, new_folder, read_names
 from rankrls.io.formats import is_table
 from rankrls.io.writing import write_rows
-from rankrls.model_selection.held_out import query_folds, query_parts
+from rankrls.model_selection import query_folds, query_parts
 
 _OURS = re.compile(r"(Fold[0-9]+/)?(train|vali|test)\.[^/]+")
 _PARTS = {2: ("train", "test"), 3: ("train", "vali", "test")}

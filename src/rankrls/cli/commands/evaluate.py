@@ -13,8 +13,15 @@ from rankrls._queries import query_layout
 from rankrls.cli._files import comparable_pairs, load_model, read_and_score
 from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result, Table, measure_text
-from rankrls.comparison import compare_rankings, compare_runs
-from rankrls.comparison.report import Judgement, judge, judge_pairs, judgement_of, suitable_measures
+from rankrls.comparison import (
+    Judgement,
+    compare_rankings,
+    compare_runs,
+    judge,
+    judge_pairs,
+    judgement_of,
+    suitable_measures,
+)
 from rankrls.io import load_qrels, load_run
 from rankrls.io.preferences import read_pairs
 from rankrls.metrics import resolve_measure

@@ -25,7 +25,7 @@ from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import advised, call_to_copy
 from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, plain_json, values_table
 from rankrls.clicks import corrected_clicks
-from rankrls.comparison.report import Judgement, judge, judge_pairs, suitable_measures
+from rankrls.comparison import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection import leaderboard, selected_features
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable, Rows, open_dataset
@@ -36,8 +36,7 @@ from rankrls.io.preferences import read_pairs
 from rankrls.io.rows import Schema, stack_rows
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.model_selection import nested_estimate, permutation_test
-from rankrls.model_selection.repeated_selection import held_out_score
+from rankrls.model_selection import held_out_score, nested_estimate, permutation_test
 from rankrls.models._pipelines import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
