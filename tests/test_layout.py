@@ -38,7 +38,6 @@ UNDER_WHAT_IT_HOLDS = {
     "io/columns": "io/test_tables",
     "io/formats": "io/test_tables",
     "io/reading": "io/test_tables",
-    "io/copying": "io/test_dataset",
     "io/files": "io/test_atomic",
     # formats of engines, each by the same oracles
     "export/_model": "export/test_engines",

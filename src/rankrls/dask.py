@@ -59,7 +59,7 @@ class _OnDask:
         The query ids are computed first. Data frames with a query in two partitions are shuffled by query: every row
         moves to the partition of its query, in each pass.
         """
-        executor = None
+        executor: Any = None
         with suppress(ValueError):  # there is no client
             executor = default_client()
         data = _collected(X, y, qid, sample_weight)
@@ -246,7 +246,7 @@ def _held(X: Any) -> Any:
     """Features of a partition as contiguous rows."""
     if sparse.issparse(X):
         return sparse.csr_array(X)
-    X = np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    X = np.ascontiguousarray(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 

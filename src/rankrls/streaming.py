@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import pydoc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import chain
 from operator import call
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +51,6 @@ _USUAL = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreem
 _QUERY_SCALERS = (QueryMinMaxScaler, QueryStandardScaler)
 
 
-@runtime_checkable
-class Executor(Protocol):
-    """A concurrent.futures.Executor or the client of a Dask cluster."""
-
-    def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any: ...
-
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -86,31 +80,27 @@ def map_parts(function: Callable[[T], R], parts: Iterable[T], executor: Executor
 
 def _submit(executor: Any, task: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], int]:
     """Function that submits a part, and the number of workers."""
-    client = executor if hasattr(executor, "get_executor") else getattr(executor, "_client", None)
-    if client is not None:
+    if hasattr(executor, "get_executor"):  # a client
         from dask.delayed import delayed
 
-        check_workers(client)
+        check_workers(executor)
         # the shared task is sent once, and created again if its worker dies
-        shared = client.submit(_itself, task, pure=False)
+        shared = executor.submit(partial, task, pure=False)
 
         def submit(part: Any) -> Any:
-            return client.compute(delayed(call)(shared, part))
+            return executor.compute(delayed(call)(shared, part))
 
-        return submit, sum(client.nthreads().values())
+        return submit, sum(executor.nthreads().values())
     if not isinstance(executor, Executor):
         problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."
         raise InputError(problem, parameter="executor")
-    return partial(executor.submit, task), int(getattr(executor, "_max_workers", None) or n_threads())
+    submit_task: Callable[..., Any] = executor.submit
+    return partial(submit_task, task), int(getattr(executor, "_max_workers", None) or n_threads())
 
 
 def _alone(function: Callable[[T], R], part: T) -> R:
     with limited_threads(1):
         return function(part)
-
-
-def _itself(task: Any) -> Any:
-    return task
 
 
 def check_workers(client: Any) -> None:
@@ -230,10 +220,10 @@ def _count_weighted(part: Part) -> int | None:
     return None if weights is None else int(np.count_nonzero(weights))
 
 
-def _rows_of(wanted: dict[int, Index], part: Part) -> tuple[Index, Any]:
+def _rows_of(chosen: tuple[Part, Index]) -> tuple[Index, Any]:
     """Numbers in the dataset and features of some rows of a part, which are numbered among those of positive weight."""
+    part, rows = chosen
     table = part.read()
-    rows = wanted[part.first_row]
     if table.sample_weight is not None:
         rows = np.flatnonzero(table.sample_weight)[rows]
     return rows + part.first_row, table.X[rows]
@@ -308,15 +298,10 @@ class StreamedItems(Data):
     def items(self, numbers: Index) -> Any:
         """Features of some rows, ascending; the latest ones are stored, because all kernels need them."""
         if self._latest.numbers is not numbers:
-            ends = np.cumsum(self.part_rows)
-            wanted: dict[int, Index] = {}
-            holding = []
-            for k in np.unique(np.searchsorted(ends, numbers, side="right")):
-                part = self.dataset.parts[k]
-                first = ends[k] - self.part_rows[k]
-                wanted[part.first_row] = numbers[(numbers >= first) & (numbers < ends[k])] - first
-                holding.append(part)
-            given, found = zip(*map_parts(partial(_rows_of, wanted), holding, self.executor), strict=True)
+            starts = np.cumsum([0, *self.part_rows])
+            rows = np.split(numbers, np.searchsorted(numbers, starts[1:-1]))
+            chosen = [(part, rows[k] - starts[k]) for k, part in enumerate(self.dataset.parts) if len(rows[k])]
+            given, found = zip(*map_parts(_rows_of, chosen, self.executor), strict=True)
             self._latest.given = np.concatenate(given)
             self._latest.items = np.vstack(found).astype(np.float64, copy=False)
             self._latest.numbers = numbers

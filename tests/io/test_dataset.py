@@ -18,9 +18,8 @@ from tests.refusals import Refusal
 
 from rankrls import RankRLS
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards
-from rankrls.io.copying import read_records
 from rankrls.io.files import expanded_paths
-from rankrls.io.reading import ReadOptions
+from rankrls.io.reading import ReadOptions, read_records
 from rankrls.io.rows import stack_rows
 from rankrls.preprocessing import QueryMinMaxScaler
 from rankrls.streaming import evaluate, predict
@@ -290,7 +289,7 @@ def test_rows_of_several_files_are_stacked(sparse_part):
         for qid, labels in (([7, 8], {"label": [1, 0]}), (["x", "007"], {}))
     )
     if sparse_part:
-        second = second.with_features(sparse.csr_array(second.X), ["x"])
+        second = dataclasses.replace(second, X=sparse.csr_array(second.X))
     rows = stack_rows([first, second])
     assert sparse.issparse(rows.X) == sparse_part
     np.testing.assert_array_equal(rows.X.toarray() if sparse_part else rows.X, [[1], [2], [1], [2]])

@@ -39,7 +39,7 @@ def parquet(**columns):
     ids=repr,
 )
 def test_row_numbers(text):
-    table = read(text, n_items=4)
+    table = read(text, ids=range(4))
     np.testing.assert_array_equal(table.winners, [0, 2, 3])
     np.testing.assert_array_equal(table.losers, [1, 0, 1])
     assert (table.strength, table.weight, table.groups) == (None, None, None)
@@ -85,9 +85,9 @@ def test_what_was_written_comes_back(pairs, words):
 @pytest.mark.parametrize(
     ("columns", "facts"),
     [
-        ({"winner": [0, 2], "loser": [1, 4]}, Refusal("'4' is not a row number", "0 to 3", row=1, column="loser")),
+        ({"winner": [0, 2], "loser": [1, 4]}, Refusal("'4' is not the id", "'0'", row=1, column="loser")),
         *(
-            ({"winner": ["0", word], "loser": ["1", "2"]}, Refusal(f"'{word}' is not a row number", row=1))
+            ({"winner": ["0", word], "loser": ["1", "2"]}, Refusal(f"'{word}' is not the id", row=1))
             for word in ("-1", "x", "1.5", "1_0", "9" * 30)
         ),
         ({"winner": ["0", ""], "loser": ["1", "2"]}, Refusal("''", row=1, column="winner")),
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_said_with_the_row(columns, facts):
     """In text and in Parquet."""
     for data in (pd.DataFrame(columns).to_csv(index=False).encode(), parquet(**columns)):
         with facts:
-            read(data, n_items=4)
+            read(data, ids=range(4))
         assert facts.value.file == "<stream>"
 
 
@@ -118,13 +118,19 @@ def test_what_is_wrong_is_said_with_the_row(columns, facts):
 )
 def test_what_is_no_file_of_preferences(text, facts):
     with facts:
-        read(text, n_items=4)
+        read(text, ids=range(4))
+
+
+@pytest.mark.parametrize("word", ["-1", "x", "1.5", "1_0", "9" * 30])
+def test_row_numbers_that_are_none(word):
+    with Refusal(f"'{word}' is not a row number", row=1, column="loser"):
+        read(f"winner,loser\n0,1\n2,{word}\n")
 
 
 def test_ids_that_are_none():
-    with Refusal("'Tea'", "no item", row=1, column="loser", file="<stream>"):
+    with Refusal("'Tea'", "one item", row=1, column="loser", file="<stream>"):
         read("winner,loser\ntea,7\n7,Tea\n", ids=IDS)
-    with Refusal("'b'", "several items", row=1, column="winner", file="<stream>"):
+    with Refusal("'b'", "one item", row=1, column="winner", file="<stream>"):
         read("winner,loser\na,c\nb,a\n", ids=["a", "b", "c", "b"])
     np.testing.assert_array_equal(read("winner,loser\na,c\nc,a\n", ids=["a", "b", "c", "b"]).winners, [0, 2])
 

@@ -428,7 +428,7 @@ FAULTS = [
         ("rows.take(pc.sort_indices(rows[qid]))", "rows"),
     ),
     *_planted(
-        "io/copying.py",
+        "io/reading.py",
         "io/test_dataset.py",
         ("tables[-1].column_names != tables[0].column_names", "False"),
     ),

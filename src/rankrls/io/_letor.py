@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress, pairwise
@@ -31,7 +31,6 @@ _NO_ID = 10**18
 _BLANKS = b" \t\r\v\f"
 _COLUMNS = {"label": "label", "qid": "qid", "id": "docid"}
 _OF_TABLES = ("label", "qid", "id", "ignore", "event", "position", "impressions")
-_NEEDS_TABLE = "needs a table, but by its ending this file is LETOR text"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +41,8 @@ class _Block:
     ----------
     found : Found
         Numbers of lines, including those that are not rows, and so on; smallest and largest feature id.
-    numbers : ndarray of shape (m,), or None
-        Line of each row, where the first line is 1; None if each line is a row.
+    numbers : ndarray of shape (m,)
+        Line of each row, where the first line is 1.
     y : ndarray of shape (m,)
     ends : ndarray of shape (m,)
         End of each row's entries.
@@ -60,7 +59,7 @@ class _Block:
     """
 
     found: Found
-    numbers: NDArray[np.int64] | None
+    numbers: NDArray[np.int64]
     y: Array
     ends: NDArray[np.int64]
     ids: AnyArray
@@ -93,29 +92,30 @@ class LetorText(Reader):
             return replace(known, features=None, columns={})
         for role in _OF_TABLES:
             if getattr(roles, role):
-                raise self.refuse(f"{role} {_NEEDS_TABLE}.", parameter=role)
+                message = f"{role} needs a table, but by its ending this file is LETOR text."
+                raise self.refuse(message, parameter=role)
         if roles.features is None or known.n_features is not None:
             return known
+        if roles.features == ():
+            return replace(known, features=())
         text = ",".join(roles.features)
-        if text and (not text.isdecimal() or int(text) < 1):
+        if not text.isdecimal() or int(text) < 1:
             message = f"features is a number for LETOR text, at least 1 (names are for tables); got {text!r}."
             raise self.refuse(message, parameter="features")
-        return replace(known, n_features=int(text)) if text else replace(known, features=())
+        return replace(known, n_features=int(text))
 
     def scan(self, roles: ColumnRoles) -> Schema:
         """Shape of X, and whether comments name the items, determined by reading the text; memory is a few blocks."""
-        columns = dict(_COLUMNS)
-
-        def blocks() -> Iterator[_Block]:
-            for block in self._blocks(schema):
-                if document_ids(block.comments or [""], block.qid) is None:
-                    columns.pop("id", None)
-                if block.qid is None:
-                    columns.pop("qid", None)
-                yield block
-
         schema = self.schema(roles)
-        return replace(_with_shape(blocks(), self.name, schema)[0], columns=columns)
+        columns = dict(_COLUMNS)
+        found = list[Found]()
+        for block in self._blocks(schema):
+            found.append(block.found)
+            if document_ids(block.comments or [""], block.qid) is None:
+                columns.pop("id", None)
+            if block.qid is None:
+                columns.pop("qid", None)
+        return replace(_with_shape(found, self.name, schema)[0], columns=columns)
 
     def read(self, schema: Schema) -> Rows:
         """All rows; if no features are requested, they are checked but not stored."""
@@ -124,7 +124,7 @@ class LetorText(Reader):
             blocks = [replace(block, ids=nothing, values=nothing) for block in self._blocks(schema)]
             return self._rows(blocks, replace(schema, n_features=0, first_feature=schema.first_feature or 0))
         blocks = [*self._blocks(schema)]
-        schema, share = _with_shape(blocks, self.name, schema)
+        schema, share = _with_shape([block.found for block in blocks], self.name, schema)
         dense = share >= _DENSE_FROM if schema.dense is None else schema.dense
         return self._rows(blocks, replace(schema, dense=dense))
 
@@ -160,8 +160,7 @@ class LetorText(Reader):
                 error = _described(raw.split(b"\n")[number], with_qid, schema)
                 raise error.replace(file=self.name, line=lines + number + 1)
             if len(block.y):
-                every_line = range(lines + 1, lines + 1 + block.found.lines)
-                self.lines.append(n_rows, every_line if block.numbers is None else block.numbers + lines)
+                self.lines.append(n_rows, block.numbers + lines)
                 yield block
             lines += block.found.lines
             n_rows += len(block.y)
@@ -228,7 +227,7 @@ def _parse(text: bytes, room: Room, schema: Schema) -> _Block:
         comments = [text[a:b].strip(_BLANKS).decode("utf-8", "surrogateescape") for a, b in places]
     return _Block(
         found=found,
-        numbers=None if found.lines == rows else numbers[:rows].copy(),
+        numbers=numbers[:rows].copy(),
         y=labels[:rows].copy(),
         ends=ends,
         ids=_mapped(ids, np.min_scalar_type(max(found.largest, 0))),
@@ -283,7 +282,7 @@ def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: Array) -> t
     return ids, values, rows[1:][(np.diff(ids) == 0) & (np.diff(rows) == 0)][:1]
 
 
-def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Schema, float]:
+def _with_shape(found: list[Found], name: str, schema: Schema) -> tuple[Schema, float]:
     """Schema with the number of features of some blocks and the number of the first; and the share of written cells.
 
     Raises
@@ -292,15 +291,8 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
         If there is no feature; if there are so many that this is probably a mistake, unless their number is given; or
         if a feature exceeds the given number because the text also contains feature 0.
     """
-    rows = 0
-    entries = 0
-    least = _NO_ID
-    largest = -1
-    for block in blocks:
-        rows = rows + len(block.y)
-        entries = entries + len(block.values)
-        least = min(least, block.found.least)
-        largest = max(largest, block.found.largest)
+    least = min(block.least for block in found)
+    largest = max(block.largest for block in found)
     first_feature = int(least != 0) if schema.first_feature is None else schema.first_feature
     columns = max(largest + 1 - first_feature, 0)
     given = schema.n_features
@@ -315,7 +307,9 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
         problem += " If that is intended, pass the number of features (n_features)."
         raise InputError(problem, file=name, parameter="n_features", column=max(largest, 0) or None)
     columns = given or columns
-    return replace(schema, n_features=columns, first_feature=first_feature), entries / (rows * columns)
+    cells = columns * sum(block.rows for block in found)
+    share = sum(block.entries for block in found) / cells
+    return replace(schema, n_features=columns, first_feature=first_feature), share
 
 
 def _dense(blocks: list[_Block], schema: Schema) -> AnyArray:

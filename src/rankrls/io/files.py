@@ -226,12 +226,13 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
 
 
 def _is_member(target: str, name: str) -> bool:
-    """Whether a file is an input, or would become one when written."""
+    """Whether a file is an input, or would become one when written; or a folder contains inputs."""
     real = os.path.realpath(target)
     above = os.path.realpath(name)
-    read = {os.path.realpath(each) for file in data_files(name) for each in (file, *companion_paths(file))}
+    read = {Path(os.path.realpath(each)) for file in data_files(name) for each in (file, *companion_paths(file))}
+    replaced = any(Path(real) in (file, *file.parents) for file in read)
     inside = Path(above) in Path(real).parents and _is_data(real, above)
-    return real in read or inside or fnmatch.fnmatchcase(real, above.replace("**/", ""))
+    return replaced or inside or fnmatch.fnmatchcase(real, above.replace("**/", ""))
 
 
 @contextlib.contextmanager
@@ -295,10 +296,8 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
 
 def check_outside(inputs: Iterable[PathLike], folder: PathLike) -> None:
     """Refuse to replace a folder from which files are read, and a new one whose files would be read with an input."""
-    target = Path(os.path.realpath(folder))
     for name in path_list([*inputs]):
-        replaced = any(target in Path(os.path.realpath(file)).parents for file in data_files(name))
-        if replaced or _is_member(str(target / "part.parquet"), name):
+        if _is_member(os.fspath(folder), name) or _is_member(os.path.join(folder, "part.parquet"), name):
             message = f"its files would replace files of {name}, or become part of it. Name another folder."
             raise InputError(message, file=str(folder), parameter="folder")
 

@@ -83,7 +83,7 @@ class PairTable:
         return f"<PairTable {self.path}: {self.n_pairs} preferences>"
 
 
-def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
+def load_pairs(path: TableSource, *, ids: Sequence[Any] | None = None) -> PairTable:
     r"""Read preferences: a table with a winner and a loser in each row, as text, Parquet, Arrow or a data frame.
 
     The columns are ``winner``, ``loser``, and optionally ``strength`` (the target difference; 0 is a tie), ``weight``
@@ -95,10 +95,9 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
     ----------
     path : path, binary file object, data frame or list of dicts
         Table, as for :func:`load_table`.
-    n_items : int, optional
-        Number of items; a larger row number is an error.
     ids : sequence of length m, optional
         Id of each item. Winners and losers are then ids, compared as text; otherwise they are row numbers, from 0.
+        With ``range(m)``, they are row numbers below m.
 
     Returns
     -------
@@ -139,19 +138,16 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
         ignored = tuple(name for name in table.columns if name not in given.values())
         if not kept.all():
             raise table.refuse_row(int(np.argmin(kept)), "the item is compared with itself.", column=next(iter(sides)))
-        if ids is None:
-            why = f"not a row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
-            row_of = {item: int(item) for item in votes.items if is_whole(item)}
-            row_of = {item: row for item, row in row_of.items() if n_items is None or row < n_items}
-        else:
-            why = "the id of no item, or of several items"
-            row_of = rows_by_id(ids)
+        row_of = {item: int(item) for item in votes.items if is_whole(item)} if ids is None else rows_by_id(ids)
         rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
         for what, items in (("winner", votes.winners), ("loser", votes.losers)):
             unknown = rows[items] < 0
             if unknown.any():
                 k = int(np.argmax(unknown))
-                message = f"the {what} {quoted(votes.items[items[k]])} is {why}."
+                known = f"the id of one item, such as {next(iter(row_of), None)!r}"
+                if ids is None:
+                    known = "a row number, from 0"
+                message = f"the {what} {quoted(votes.items[items[k]])} is not {known}."
                 raise table.refuse_row(k, message, column=what if what in sides else None)
     return replace(votes, winners=rows[votes.winners], losers=rows[votes.losers], items=None, ignored=ignored)
 
@@ -161,8 +157,7 @@ def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTab
 
     ``note`` is called with the ignored columns.
     """
-    ids: Any = table.docids
-    pairs = load_pairs(path, n_items=table.n_rows, ids=ids)
+    pairs = load_pairs(path, ids=range(table.n_rows) if table.docids is None else table.docids.tolist())
     if pairs.ignored:
         known = "winner, loser, strength, weight and group"
         note(f"{path}: unused columns: {', '.join(map(repr, pairs.ignored))}. Known columns are {known}.")

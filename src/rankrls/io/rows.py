@@ -203,10 +203,6 @@ class Rows:
         taken = {name: take_items(values, rows) for name, values in {**known, "X": self.X}.items()}
         return replace(self, **taken, lines=None)
 
-    def with_features(self, X: Any, names: Sequence[str]) -> Rows:
-        """A copy with other features."""
-        return replace(self, X=X, schema=replace(self.schema, features=tuple(names), first_feature=None))
-
     def line_of(self, row: int | None) -> int | None:
         """Line of a row of text, from 1; None if unknown."""
         return None if row is None or self.lines is None else self.lines.of(row)

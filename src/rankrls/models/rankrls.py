@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from typing import Self
 
 import numpy as np
@@ -36,7 +37,7 @@ from rankrls.models.ranker import Chooses, Fits, KernelGraphEstimator
 from rankrls.models.spec import Accepts, LeastSquaresSpec
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
-from rankrls.streaming import Executor, StreamedItems, streamed_plan
+from rankrls.streaming import StreamedItems, streamed_plan
 
 ALPHA = {"alpha": number(least=0.0)}
 

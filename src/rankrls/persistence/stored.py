@@ -243,4 +243,5 @@ def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Rows) 
         X = encode(table.X)
     except InputError as error:
         raise error.replace(file=table.path, line=table.line_of(error.row)) from error
-    return table.with_features(X, encoder.get_feature_names_out().tolist())
+    names = tuple(encoder.get_feature_names_out().tolist())
+    return replace(table, X=X, schema=replace(table.schema, features=names))

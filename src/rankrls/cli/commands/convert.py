@@ -12,9 +12,9 @@ from rankrls.cli._files import read
 from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io import resolve_conflicts, write_shards
-from rankrls.io.copying import read_records
 from rankrls.io.files import check_outside, new_folder, read_names
 from rankrls.io.formats import is_table
+from rankrls.io.reading import read_records
 from rankrls.io.writing import write_rows
 from rankrls.model_selection import query_folds, query_parts
 
