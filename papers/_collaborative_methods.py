@@ -15,8 +15,8 @@ from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusProblem, Views
 from rankrls.learners.paths import Dictionary
 from rankrls.learners.pursuit import View, co_pursue, pursue
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.scorer import Basis
 from rankrls.numerics.smoother import DualEquations, normal_equations
 
 Array = NDArray[np.float64]

@@ -11,14 +11,10 @@ SOURCE = TESTS.parent / "src" / "rankrls"
 PACKAGES = ("numerics", "selection", "models", "metrics", "io", "export", "preprocessing")
 UNDER_WHAT_IT_HOLDS = {
     # parts of one computation, tested as a whole against refits
-    "numerics/batches": "numerics/test_holdout",
     "numerics/eigen": "numerics/test_holdout",
     "numerics/smoother": "numerics/test_holdout",
     "numerics/units": "numerics/test_holdout",
-    "numerics/chunks": "numerics/test_graph",
     "numerics/runs": "numerics/test_graph",
-    "numerics/preferred_pairs": "numerics/test_pairs",
-    "numerics/products": "numerics/test_krylov",
     "numerics/scorer": "numerics/test_basis",
     # what one estimator needs of the search
     "selection/basis": "models/test_sparse_rankrls",

@@ -10,8 +10,8 @@ from rankrls import InputError, RankRLS, RankRLSCV, survival_pairs
 from rankrls.metrics import preference_accuracy
 from rankrls.model_selection import leave_pair_out
 from rankrls.models.intake import preferred_items
-from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
-from rankrls.numerics.runs import dense_rows
+from rankrls.numerics.pairs import hold_out_preferred_pairs
+from rankrls.numerics.smoother import Equations
 from tests.refusals import Refusal
 
 ITEMS = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 2)), min_size=1, max_size=12)
@@ -123,8 +123,10 @@ def test_held_out_pairs_are_those_of_refits(shape, model, strata):
     expected = refit_leads(model, X, time, event, qid, i, j)
     items = preferred_items(model._spec(), X, i, j, None, None)
     (solver,) = next(model._spec().candidates(items)).problem(items).solvers
-    Z = dense_rows(solver.item_features, slice(None))
-    margins = hold_out_preferred_pairs(Z, items.graph, np.array([model.alpha]), i, j)[:, 0]
+    Z = solver.item_features
+    smoother = Equations.of(items.graph, Z).smoother(own=solver.own_rounding)
+    alphas = np.array([model.alpha])
+    margins = hold_out_preferred_pairs(smoother, items.graph, Z, alphas, i, j, solver.rounding)[:, 0]
     np.testing.assert_allclose(margins, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
     found = leave_pair_out(model, X, time, event=event, qid=qid)
     assert (found.n_pairs, found.differences) == (len(i), None)

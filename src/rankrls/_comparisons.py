@@ -29,9 +29,9 @@ from rankrls._rows import take_items
 from rankrls._typing import Array, Index, Mask
 from rankrls.clicks import Propensities
 from rankrls.metrics import Measure
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.holdout import hold_out_chunks
+from rankrls.numerics.scorer import Basis
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
 R = TypeVar("R")

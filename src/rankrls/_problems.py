@@ -14,8 +14,8 @@ from rankrls._curves import Curve
 from rankrls._typing import Array, Index, Mask
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import PreferenceGraph
+from rankrls.numerics.scorer import Basis
 
 LINEAR = Kernel("linear")
 

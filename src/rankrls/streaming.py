@@ -37,8 +37,7 @@ from rankrls.io.dataset import Dataset, Part, check_whole_queries
 from rankrls.io.rows import Rows
 from rankrls.metrics._measure import Measure, mean_and_error, named_measures
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
-from rankrls.numerics.basis import Basis
-from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from rankrls.selection.folds import check_two_vary

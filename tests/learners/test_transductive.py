@@ -11,8 +11,8 @@ from scipy import sparse
 
 from rankrls.kernels import Kernel
 from rankrls.learners.transductive import transduce
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.scorer import Basis
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.oracles import dual_coefficients, explicit_laplacian, gaussian
 

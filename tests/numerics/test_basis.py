@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from rankrls.kernels import Kernel
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.oracles import gaussian
 

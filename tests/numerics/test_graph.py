@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from scipy import sparse
 
-from rankrls.numerics.chunks import chunks, left_fold, map_chunks
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.runs import chunks, left_fold, map_chunks
 from tests.numerics.cases import cases
 from tests.oracles import explicit_laplacian
 

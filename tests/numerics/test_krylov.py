@@ -10,8 +10,14 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status, largest_eigenvalue
-from rankrls.numerics.products import LaplacianProduct
+from rankrls.numerics.krylov import (
+    FeatureSystem,
+    KernelSystem,
+    LaplacianProduct,
+    MultiShiftCG,
+    Status,
+    largest_eigenvalue,
+)
 from rankrls.numerics.smoother import normal_equations
 from tests.numerics.cases import cases
 

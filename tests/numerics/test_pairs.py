@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
-from rankrls.numerics.preferred_pairs import (
+from rankrls.numerics.pairs import (
     feature_rounding,
+    held_out_margins,
     hold_out_preferred_pairs,
     kernel_features,
     kernel_rounding,
+    leave_pair_out,
+    unsupported_reason,
 )
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.numerics.cases import Case, refitted_weights

@@ -17,8 +17,8 @@ from scipy import sparse
 from rankrls._arrays import to_host
 from rankrls._typing import Array, Index, Matrix
 from rankrls.kernels import Kernel
-from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
 from rankrls.numerics.graph import Graph
+from rankrls.numerics.runs import chunk_rows, chunks, map_chunks
 from rankrls.numerics.scorer import Scorer
 
 

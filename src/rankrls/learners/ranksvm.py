@@ -32,11 +32,9 @@ from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_t
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.learners.paths import PathSolutions, centred
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
-from rankrls.numerics.krylov import FeatureSystem, largest_eigenvalue
-from rankrls.numerics.products import LaplacianProduct
-from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.krylov import FeatureSystem, LaplacianProduct, largest_eigenvalue
+from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.numerics.smoother import normal_equations
 
 _CLOSE = 0.125

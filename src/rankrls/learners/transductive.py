@@ -33,11 +33,10 @@ from rankrls._comparisons import Data, KnownItems, LabelledItems
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
 from rankrls._typing import Array, Index, Mask, Matrix
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.holdout import hold_out
-from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.numerics.smoother import DualSmoother, Smoother
 
 _GOAL = 1e-14

@@ -18,8 +18,7 @@ from rankrls._typing import AnyArray, Array, Matrix, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.models.parameters import Check
-from rankrls.numerics.basis import Basis
-from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState

@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls._typing import Matrix, Values
 from rankrls.models.fitted import Fitted
 from rankrls.models.spec import LeastSquaresSpec
-from rankrls.numerics.basis import Basis
+from rankrls.numerics.scorer import Basis
 from rankrls.numerics.smoother import Equations
 
 

@@ -17,10 +17,11 @@ from scipy.sparse import csgraph
 from rankrls._arrays import chunk_values, column, on_device, repeated, to_device_of, to_host
 from rankrls._cached import cached_property
 from rankrls._typing import Array, Index, Mask, Matrix
-from rankrls.numerics.chunks import chunk_rows, chunks
 from rankrls.numerics.runs import (
     SortedRows,
     averaging,
+    chunk_rows,
+    chunks,
     dense_rows,
     deviations,
     device_deviations,

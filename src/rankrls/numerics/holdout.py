@@ -25,13 +25,12 @@ from rankrls._arrays import (
 )
 from rankrls._compiled import stream_threads
 from rankrls._typing import Array, Index, Matrix
-from rankrls.numerics import batches
-from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.eigen import unit_of_rounding
 from rankrls.numerics.graph import Graph
+from rankrls.numerics.runs import chunks, map_chunks
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
 from rankrls.numerics.ties import ROUNDED
-from rankrls.numerics.units import predictions
+from rankrls.numerics.units import batched_predictions, dual_predictions, predictions
 
 R = TypeVar("R")
 
@@ -150,7 +149,7 @@ def _primal(
         rounding = _rounding(smoother, graph, alphas, (D, centres), (Z, turned))
     unseen = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
     graph.factor(Z, turned)
-    predict = batches.predictions if on_device(Z) else predictions
+    predict = batched_predictions if on_device(Z) else predictions
     asked = (turned, _query_of_rows(graph)) if means and turned is not None else None
     systems = (bounds, smoother.inverse(alphas))
     inverse = smoother.inverse(np.zeros(1))[:, 0]
@@ -271,7 +270,7 @@ def _dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bo
     if means and s.means is not None:
         queries = np.searchsorted(s.graph.starts, rows[graph.starts[:-1]], side="right") - 1
         centres = (taken(s.means, queries), _query_of_rows(graph))
-    found = batches.dual_predictions(V, graph.target, bounds, s.values, rest, D, s.right, large, centres)
+    found = dual_predictions(V, graph.target, bounds, s.values, rest, D, s.right, large, centres)
     unseen = graph.unseen
     number = np.cumsum(s.graph.unseen) - 1
     deviations = to_host(taken(s.unseen, number[rows[unseen]]))

@@ -33,7 +33,6 @@ from rankrls._arrays import (
 from rankrls._errors import InputError
 from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Matrix
-from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks
 from rankrls.numerics.eigen import (
     EPS,
     SPAN,
@@ -44,6 +43,7 @@ from rankrls.numerics.eigen import (
     symmetric_eigen,
 )
 from rankrls.numerics.graph import Graph, PreferenceGraph
+from rankrls.numerics.runs import chunk_rows, chunks, left_fold, map_chunks
 
 JACOBI = 300
 """Largest number of features for which Jacobi rotations are used even if no feature would be lost (85 ms)."""

@@ -371,7 +371,7 @@ VALUES = {
     "Trees": "rankrls.learners.trees",
     "Equations": "rankrls.numerics.smoother",
     "UpdateState": "rankrls.models.incremental",
-    "Basis": "rankrls.numerics.basis",
+    "Basis": "rankrls.numerics.scorer",
 }
 """Frozen dataclasses that a fitted estimator may contain, with their modules."""
 

@@ -13,7 +13,7 @@ from rankrls._comparisons import Data
 from rankrls._errors import InputError
 from rankrls._typing import Index, RandomState
 from rankrls.kernels import Kernel
-from rankrls.numerics.basis import Basis
+from rankrls.numerics.scorer import Basis
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,16 @@ from rankrls._curves import Curve, scale_of
 from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.metrics._measure import mean_and_error
-from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
-from rankrls.numerics.products import LaplacianProduct, RowProducts
+from rankrls.numerics.krylov import (
+    FeatureSystem,
+    KernelSystem,
+    KrylovRun,
+    LaplacianProduct,
+    MultiShiftCG,
+    RowProducts,
+    Status,
+    System,
+)
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
 from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches
 from rankrls.selection.search import check_evaluated, progress

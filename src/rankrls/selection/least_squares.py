@@ -31,12 +31,11 @@ from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
-from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, PreferenceGraph
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
-from rankrls.numerics.preferred_pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
+from rankrls.numerics.pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
 from rankrls.numerics.runs import dense_rows
-from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.numerics.smoother import (
     DualEquations,
     DualSmoother,

@@ -20,8 +20,7 @@ from rankrls.numerics.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
-from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
+from rankrls.numerics.pairs import held_out_margins, hold_out_preferred_pairs, leave_pair_out, unsupported_reason
 from rankrls.numerics.smoother import Equations
 from rankrls.selection.least_squares import LeastSquaresProblem, check_positive
 
