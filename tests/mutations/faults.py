@@ -610,7 +610,7 @@ FAULTS = [
         "learners/conditional.py",
         "models/test_conditional.py",
         ("self.without_each_query(float(values[k]))", "self.without_each_query(float(values[0]))"),
-        ("    G -= G.mean(axis=0)\n", ""),
+        ("            K -= K.mean(axis=0)\n", ""),
     ),
     *_planted(
         "models/cg_rankrls.py",
@@ -637,7 +637,7 @@ FAULTS = [
         "models/rankboost.py",
         "models/test_rankboost.py",
         ("weights=np.abs(self.weights_)", "weights=self.weights_"),
-        ("stumps = stumps.first(rounds)", "stumps = stumps.first(rounds + 1)"),
+        ("stumps.features[:rounds]", "stumps.features[: rounds - 1]"),
     ),
     *_planted(
         "models/transductive.py",

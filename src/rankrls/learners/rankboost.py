@@ -25,9 +25,8 @@ two labels, this is the paper's RankBoost.B):
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -131,10 +130,11 @@ class CodedColumns:
     """
 
     def __init__(self, X: Matrix) -> None:
-        self._X, (self.n_rows, n) = columns_of(X), X.shape
+        self._X = columns_of(X)
+        self.n_rows = X.shape[0]
         self._codes = np.empty(self._X.nnz, dtype=np.min_scalar_type(self.n_rows))
-        self._zeros = np.full(n, -1, dtype=np.intp)
-        self.distinct = map_threads(self._encode, range(n))
+        self._zeros = np.full(X.shape[1], -1, dtype=np.intp)
+        self.distinct = map_threads(self._encode, range(X.shape[1]))
 
     def _encode(self, j: int) -> AnyArray:
         own = slice(*self._X.indptr[j : j + 2])
@@ -173,21 +173,10 @@ class CodedColumns:
     def _tails(self, j: int, potential: Array) -> Array:
         """Sums of the potential over the rows above each distinct value except the last."""
         own = slice(*self._X.indptr[j : j + 2])
-        sums = np.zeros(len(self.distinct[j]))
-        _histogram(self._X.indices[own], self._codes[own], self._zeros[j], potential, sums)
+        sums = np.bincount(self._codes[own], potential[self._X.indices[own]], len(self.distinct[j]))
+        if self._zeros[j] >= 0:
+            sums[self._zeros[j]] -= sums.sum()  # potentials sum to zero
         return sums[:0:-1].cumsum()[::-1]
-
-
-@compiled
-def _histogram(rows, codes, zero, potential, sums):  # type: ignore[no-untyped-def]
-    """Add up the potential by code; rows that are not stored have the code ``zero``."""
-    stored = 0.0
-    for k in range(len(rows)):
-        value = potential[rows[k]]
-        sums[codes[k]] += value
-        stored += value
-    if zero >= 0:
-        sums[zero] -= stored  # potentials sum to zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,13 +196,12 @@ class Stumps:
     weights: Array
     losses: Array
 
-    def first(self, rounds: int) -> Stumps:
-        """The stumps of the first ``rounds`` rounds."""
-        return replace(self, **{name: values[:rounds] for name, values in vars(self).items()})
-
     def __call__(self, X: Matrix) -> Array:
         """Scores of the rows of X. O(rows x rounds)."""
-        return deque(self.staged(X), maxlen=1).pop() if len(self.features) else np.zeros(X.shape[0])
+        scores = np.zeros(X.shape[0])
+        for stage in self.staged(X):
+            scores = stage
+        return scores
 
     def staged(self, X: Matrix) -> Iterator[Array]:
         """Scores of the rows of X after each round."""

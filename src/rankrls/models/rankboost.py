@@ -37,18 +37,18 @@ class RankBoostSpec(SearchSpec[StagedScores]):
     def fitted(self, data: Data, solved: Solved[StagedScores]) -> Fitted:
         stumps = solved.solutions.stumps
         known: Values = {}
+        rounds = len(stumps.features)
         if solved.found is not None:
             rounds = int(solved.value)
-            stumps = stumps.first(rounds)
             known["best_params_"] = {"n_estimators": rounds}
         return Fitted.of(
             data,
-            n_estimators_=len(stumps.features),
+            n_estimators_=rounds,
             stopped_=solved.solutions.stopped,
-            features_=stumps.features,
-            thresholds_=stumps.thresholds,
-            weights_=stumps.weights,
-            train_loss_=stumps.losses,
+            features_=stumps.features[:rounds],
+            thresholds_=stumps.thresholds[:rounds],
+            weights_=stumps.weights[:rounds],
+            train_loss_=stumps.losses[:rounds],
             **known,
         )
 
