@@ -30,10 +30,10 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.ranker import Chooses
 from rankrls.models.spec import Accepts, Spec, graph_settings, kind_of
-from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
+from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, System, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import random_numbers
-from rankrls.selection.krylov import KrylovSystems, Surface, Watched
+from rankrls.selection.krylov import Surface, Watched, krylov_systems
 from rankrls.selection.plans import Plan, Planner
 from rankrls.selection.search import at_open_end
 
@@ -287,13 +287,13 @@ class CGSpec(Spec):
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         measure = self.required_measure
         setting, _ = data.settings(self.graphs)[0]
-        systems = KrylovSystems(data.whole(), self.kernel, setting)
+        systems = partial(krylov_systems, data.whole(), self.kernel, setting)
         # threads that BLAS wakes for a vector would spin and delay the next product
         with one_blas_thread() if self.kernel.is_linear else nullcontext():
-            grid = _grid(systems) if self.grid is None else self.grid
+            grid = _grid(systems()) if self.grid is None else self.grid
 
             def start(train: Index | None = None, watched: Matrix = None) -> list[KrylovRun]:
-                return [self.cg.init(system, right, grid) for system, right in systems.build(train, watched)]
+                return [self.cg.init(system, right, grid) for system, right in systems(train, watched)]
 
             splits = [] if plan is None else plan.splits(data.whole())
             watched = [
@@ -403,8 +403,7 @@ class CGSpec(Spec):
         )
 
 
-def _grid(systems: KrylovSystems) -> Array:
+def _grid(systems: list[tuple[System, Array]]) -> Array:
     """An automatic grid, ascending, relative to the largest eigenvalue over the systems of all targets."""
-    largest = [largest_eigenvalue(system, right) for system, right in systems.build(None, None)]
-    top = max(largest)
+    top = max(largest_eigenvalue(system, right) for system, right in systems)
     return np.geomspace(1e-9 * top, 10.0 * top, 21) if top > 0.0 else np.ones(1)

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from rankrls._comparisons import DataInMemory, Setting
 from rankrls._curves import Curve, scale_of
-from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
+from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.metrics._measure import mean_and_error
 from rankrls.numerics.krylov import (
@@ -32,74 +32,52 @@ _BLOCKS = 200
 """Number of blocks whose values on the surface are stored; for more blocks, means of runs of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class KrylovSystems:
-    """Systems for items given as a feature matrix, or as a kernel matrix or operator; X is never copied."""
+def krylov_systems(
+    data: DataInMemory, kernel: Kernel, setting: Setting, train: Index | None = None, watched: Matrix = None
+) -> list[tuple[System, Array]]:
+    """System and right side for each target; X, a feature matrix, or a kernel matrix or operator, is never copied.
 
-    comparisons: DataInMemory
-    kernel: Kernel
-    setting: Setting
-
-    @property
-    def _rows(self) -> Index:
-        """Rows of X of all items; a LinearOperator also contains those of weight zero."""
-        data = self.comparisons
-        if data.kept is not None and isinstance(data.X, LinearOperator):
-            return np.flatnonzero(data.kept)
-        return np.arange(data.n_rows, dtype=np.intp)
-
-    def build(self, train: Index | None, watched: Matrix) -> list[tuple[System, Array]]:
-        """System and right side for each target; ``train`` are the units to fit, None for all.
-
-        ``watched`` are numbers of items whose scores are evaluated, a matrix of other items, or None.
-        """
-        data = self.comparisons
-        every = self._rows
-        part = data if train is None else data.take(train, items=False)
-        rows = every if train is None else every[data.items_of(train)]
-        by_number = isinstance(watched, np.ndarray) and watched.ndim == 1
-        count = 0 if watched is None else watched.shape[0]
-        scores = None
-        if self.kernel.is_linear and watched is not None:
-            scores = (RowProducts(data.X, watched) if by_number else RowProducts(watched, np.arange(count))).scores
-        out: list[tuple[System, Array]] = []
-        for graph in part.numeric_graphs(self.setting):
-            here = graph.inside(rows, data.X.shape[0])
-            columns = [np.ascontiguousarray(t) for t in here.target.T]
-            if self.kernel.is_linear:
-                product = LaplacianProduct(data.X, here)
-                of_features = FeatureSystem(product, scores, count)
-                out += [(of_features, product.right_side(t)) for t in columns]
-            else:
-                of_kernel = KernelSystem(data.X, here, every[watched] if by_number else watched, count)
-                out += [(of_kernel, t) for t in columns]
-        return out
+    Parameters
+    ----------
+    train : ndarray of int, or None
+        Units to fit; None for all.
+    watched : ndarray of int, matrix or None
+        Numbers of items whose scores are evaluated, or a matrix of other items.
+    """
+    every = np.arange(data.n_rows, dtype=np.intp)
+    if data.kept is not None and isinstance(data.X, LinearOperator):  # which contains items of weight zero
+        every = np.flatnonzero(data.kept)
+    part = data if train is None else data.take(train, items=False)
+    rows = every if train is None else every[data.items_of(train)]
+    by_number = isinstance(watched, np.ndarray) and watched.ndim == 1
+    count = 0 if watched is None else watched.shape[0]
+    scores = None
+    if kernel.is_linear and watched is not None:
+        scores = (RowProducts(data.X, watched) if by_number else RowProducts(watched, np.arange(count))).scores
+    out: list[tuple[System, Array]] = []
+    for graph in part.numeric_graphs(setting):
+        here = graph.inside(rows, data.X.shape[0])
+        columns = [np.ascontiguousarray(t) for t in here.target.T]
+        if kernel.is_linear:
+            product = LaplacianProduct(data.X, here)
+            of_features = FeatureSystem(product, scores, count)
+            out += [(of_features, product.right_side(t)) for t in columns]
+        else:
+            of_kernel = KernelSystem(data.X, here, every[watched] if by_number else watched, count)
+            out += [(of_kernel, t) for t in columns]
+    return out
 
 
-@dataclass(eq=False)
-class Watched:
+class Watched(NamedTuple):
     """A training part: its runs, one per target, and the function that evaluates their scores."""
 
     runs: list[KrylovRun]
-    evaluate: Callable[..., Curve]
-    curve: Curve | None = None
+    evaluate: Callable[[Array], Curve]
 
-    def look(self, moved: Mask) -> Curve:
-        """Measure of every alpha; only those whose iterates changed are evaluated again."""
-        which = np.flatnonzero(moved | (self.curve is None))
-        found = self.evaluate(self.scores(which))
-        if self.curve is None:
-            self.curve = found
-            return found
-        self.curve.mean[which] = found.mean
-        self.curve.error[which] = found.error
-        if self.curve.per_block is not None:
-            self.curve.per_block[:, which] = found.per_block
-        return self.curve
-
-    def scores(self, which: Index) -> Array:
-        """Scores by the iterates of some alphas, (items, alphas, targets)."""
-        return np.stack([run.scores_of(which) for run in self.runs], axis=2)
+    def curve(self) -> Curve:
+        """Measure of every alpha."""
+        every = np.arange(len(self.runs[0].alphas))
+        return self.evaluate(np.stack([run.scores_of(every) for run in self.runs], axis=2))
 
 
 class Column(NamedTuple):
@@ -165,7 +143,7 @@ class Surface:
                 self.cg.step(run)
             self.iteration += 1
             if self.parts:
-                self._record([part.look(moving) for part in self.parts])
+                self._record([part.curve() for part in self.parts])
             else:
                 self._choose(0)
 
@@ -255,8 +233,8 @@ class Surface:
 
     def _record(self, curves: list[Curve]) -> None:
         """Record the current measures, and mark the best point so far."""
-        mean = curves[0].mean.copy()
-        error = curves[0].error.copy()
+        mean = curves[0].mean
+        error = curves[0].error
         size = curves[0].size
         values = np.vstack([curve.per_block for curve in curves if curve.per_block is not None])
         if len(curves) > 1:

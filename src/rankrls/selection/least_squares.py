@@ -12,18 +12,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._arrays import on_device, to_device_of
+from rankrls._arrays import to_device_of
 from rankrls._cached import cached_property
-from rankrls._comparisons import ComparedInMemory, ComparedItems, Data, Judge, Setting
-from rankrls._curves import Curve, Evaluator
+from rankrls._comparisons import ComparedItems, Data, Judge, Setting
+from rankrls._curves import Curve
 from rankrls._errors import InputError, InputWarning, warn_of_cost, warn_user
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import offset_columns, shift_columns
@@ -50,7 +49,6 @@ _UNRESOLVED = 1e-11
 _DECOMPOSED = 4e-10
 """Approximate seconds of a decomposition and hold-out of n rows, per n^3."""
 R = TypeVar("R")
-J = TypeVar("J")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -481,43 +479,28 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, alphas: Array) -> Curve:
         """Evaluation of every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.
 
-        The scores of all alphas are stored if they need no more memory than dense items; otherwise those of the
-        selected alpha are computed again.
+        The scores of items in memory are stored for every alpha.
         """
         items = self.solvers[0].items
         evaluator = items.evaluator(measure)
         part = items.in_memory
-        keeps = part is not None and self._scores_fit(part, len(alphas))
-        judge = partial(_evaluated, evaluator, keeps)
+        keeps = part is not None
+
+        def judge(here: Graph, scores: Array) -> tuple[Any, tuple[Index, Array] | None]:
+            return evaluator(here, scores), (here.rows, scores) if keeps else None
+
         chunks = self.hold_out(alphas, judge, folds, means=keeps or callable(measure.name))
         found = [[values for values, _ in of_solver] for of_solver in chunks]
         kept = [[scores for _, scores in of_solver if scores is not None] for of_solver in chunks]
-        del chunks
-        sizes = np.diff(part.graph.starts) if part is not None else np.zeros(0, dtype=np.intp)
+        sizes = np.zeros(0, dtype=np.intp) if part is None else np.diff(part.graph.starts)
         curve = evaluator.curve(found, sizes, folds)
         curve.mean[self.unresolved(alphas)] = np.nan
 
         def scores(k: int) -> Array:
-            if keeps:
-                chosen = [[(rows, of_all[:, k : k + 1]) for rows, of_all in of_solver] for of_solver in kept]
-                return self._in_rows(chosen)[:, 0]
-            return self.held_out_scores(alphas[k : k + 1], folds)[:, 0]
+            chosen = [[(rows, of_all[:, k : k + 1]) for rows, of_all in of_solver] for of_solver in kept]
+            return self._in_rows(chosen)[:, 0]
 
-        return replace(curve, scores=None if part is None else scores)
-
-    def _scores_fit(self, part: ComparedInMemory, n_alphas: int) -> bool:
-        """Whether the scores of all alphas need no more memory than dense items."""
-        X = part.X
-        room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
-        n_targets = sum(solver.graph.target.shape[1] for solver in self.solvers)
-        return bool(8 * part.graph.n_rows * n_alphas * n_targets <= room)
-
-
-def _evaluated(
-    evaluator: Evaluator[J], keeps: bool, part: Graph, scores: Array
-) -> tuple[J, tuple[Index, Array] | None]:
-    """Evaluation of a part, and the scores of its rows if they are stored."""
-    return evaluator(part, scores), (part.rows, scores) if keeps else None
+        return replace(curve, scores=scores if keeps else None)
 
 
 def _side_by_side(scores: list[Array]) -> Array:
