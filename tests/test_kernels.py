@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
 
-from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _arrays, _rows, kernels
+from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _arrays, kernels
 from rankrls.kernels import FORMULAS, Formula, Kernel, kernel_parameters, resolve_kernel
 from tests.refusals import Refusal
 
@@ -57,7 +57,6 @@ def test_tiles_and_threads_change_nothing(name, tile, wrap, monkeypatch):
     expected, own = by_definition(name, X, Z), by_definition(name, X, X)
     monkeypatch.setattr(kernels, "_TILE", tile)
     monkeypatch.setattr(_arrays, "_CACHED_VALUES", 1)  # strips of 16 rows
-    monkeypatch.setattr(_rows, "_PANEL", 5)
     monkeypatch.setenv("RANKRLS_NUM_THREADS", "3")
     K = kernel(name)(wrap(X))
     np.testing.assert_array_equal(K, K.T)

@@ -16,7 +16,6 @@ from rankrls._errors import InputError
 from rankrls._typing import Array, Index
 
 _BLOCK_ROWS = 1024
-_PANEL = 128
 _READ = 16.0
 """Number of multiplications that BLAS performs while it reads one number from memory."""
 _FEW_ROWS = 32
@@ -40,11 +39,9 @@ def row_slices(n_rows: int, step: int = _BLOCK_ROWS) -> Iterator[slice]:
 
 
 def mirror(block: Array) -> None:
-    """Copy the lower triangle to the upper one, panel by panel."""
-    for panel in row_slices(len(block), _PANEL):
-        block[: panel.start, panel] = block[panel, : panel.start].T
-        corner = np.tril(block[panel, panel])
-        block[panel, panel] = corner + np.tril(corner, -1).T
+    """Copy the lower triangle to the upper one."""
+    for i in range(1, len(block)):
+        block[:i, i] = block[i, :i]
 
 
 def check_finite_features(X: Any, names: Any, *, products: bool = False, first_row: int = 0) -> None:

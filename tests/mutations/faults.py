@@ -242,7 +242,7 @@ FAULTS = [
         "metrics",
         ("weights = None if weights is None else weights[order]", "weights = weights"),
         (".astype(np.float32).astype(np.float64)", ""),
-        ("queries - queries[0], weights=own)", "queries - queries[0])"),
+        ("y, layout.starts, weights=weights)", "y, layout.starts)"),
     ),
     *_planted(
         "metrics/_measure.py",
@@ -311,7 +311,6 @@ FAULTS = [
     *_planted(
         "preprocessing/_table_encoder.py",
         "preprocessing",
-        ("typed = bool if self.boolean else float", "typed = float"),
         ("tzinfo=found.tzinfo and UTC", "tzinfo=found.tzinfo"),
         ("np.nan_to_num(column.values, nan=-np.inf)", "column.values"),
         ("pc.is_in(pc.utf8_lower(trimmed), ", "pc.is_in(trimmed, "),

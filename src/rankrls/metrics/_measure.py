@@ -12,11 +12,10 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._checks import array_of, check_count, check_finite, check_word, numbers_of, refuse_where, vector_of
-from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError, did_you_mean
 from rankrls._preferences import check_preferences
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import AnyArray, Array, Index
+from rankrls._typing import AnyArray, Array, Index, Values
 from rankrls.metrics._scorer import holds, predict_by_query
 from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Chunk, Definition, Gain, ratio
 from rankrls.ranking import docno_order
@@ -137,7 +136,7 @@ class Measure:
     group; reciprocal rank, success, ERR and bpref rank them in row order. (b) 0 for precision, success and rbp.
     (c) Average precision divides by the number of relevant items. (d) 1 for NDCG and recall.
 
-    O(m log m) time per column, in compiled code on all threads.
+    O(m log m) time per column, in compiled code.
 
     Examples
     --------
@@ -207,7 +206,7 @@ class Measure:
         """Choices of the convention, overridden by those given."""
         return self.definition.chosen(self.convention, self._given())
 
-    def _given(self) -> dict[str, Any]:
+    def _given(self) -> Values:
         """Choices that were given."""
         values = {name: vars(self)[name] for name in DEFAULTS}
         return {name: value for name, value in values.items() if value is not None}
@@ -287,25 +286,14 @@ class Measure:
         weights: Array | None = None,
         docno: Any = None,
     ) -> Array:
-        """Values of each query, (q, columns), for scores (m, columns) of rows in any order, on all threads.
+        """Values of each query, (q, columns), for scores (m, columns) of rows in any order.
 
         Document ids order equal scores if the convention requires it.
         """
         order = layout.order if docno is None or self.choices.ties != "docno" else docno_order(docno, layout)
         y = y[order]
         weights = None if weights is None else weights[order]
-        columns = np.ascontiguousarray(scores[order].T)
-        starts = layout.starts
-
-        def run(block: tuple[int, int]) -> Array:
-            queries = starts[block[0] : block[1] + 1]
-            rows = slice(queries[0], queries[-1])
-            own = None if weights is None else weights[rows]
-            given = np.ascontiguousarray(columns[:, rows])
-            return self.values(given, y[rows], queries - queries[0], weights=own)
-
-        blocks = balanced_blocks(starts, 4 * n_threads())
-        return np.concatenate([np.empty((0, len(columns))), *map_threads(run, blocks)])
+        return self.values(np.ascontiguousarray(scores[order].T), y, layout.starts, weights=weights)
 
     def __call__(
         self,
@@ -483,7 +471,7 @@ def evaluate(
     sample_weight: Any = None,
     docno: Any = None,
     per_query: bool = False,
-) -> dict[str, Any]:
+) -> Values:
     """Evaluate one ranking with several measures.
 
     Parameters
@@ -527,7 +515,7 @@ def evaluate(
     Notes
     -----
     :class:`rankrls.metrics.Measure` describes equal scores, equal labels and queries without relevant items. O(m log m)
-    per measure and column, in compiled code on all threads.
+    per measure and column, in compiled code.
 
     Examples
     --------
@@ -535,7 +523,7 @@ def evaluate(
     >>> evaluate([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], measures=["mrr", "p@2", "disagreement"])
     {'mrr': 1.0, 'p@2': 0.5, 'disagreement': 0.4}
     """
-    data: dict[str, Any] = {"qid": qid, "sample_weight": sample_weight, "docno": docno, "per_query": per_query}
+    data: Values = {"qid": qid, "sample_weight": sample_weight, "docno": docno, "per_query": per_query}
     return {name: measure(y_true, y_score, **data) for name, measure in named_measures(measures, convention).items()}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import AnyArray, Array, Mask
+from rankrls._typing import AnyArray, Array, Mask, Values
 from rankrls.metrics._measure import Measure, mean_of_judged, named_measures
 
 ByDocument = Mapping[str, Mapping[str, float]]
@@ -105,7 +105,7 @@ def evaluate_run(
     measures: Sequence[Any] = RUN_MEASURES,
     convention: str | None = "trec",
     per_query: bool = False,
-) -> dict[str, Any]:
+) -> Values:
     """Evaluate a run, whose documents need not be the judged ones.
 
     Parameters
@@ -148,7 +148,7 @@ def evaluate_run(
     {'map': array([0.16666667, 0.        ]), 'bpref': array([0., 0.])}
     """
     joined = join_run(qrels, run)
-    found: dict[str, Any] = {}
+    found: Values = {}
     for name, measure in named_measures(measures, convention).items():
         values = joined.per_query(measure)
         found[name] = values if per_query else float(mean_of_judged(values))

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankrls._checks import check_number, check_word
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Array, Index
+from rankrls._typing import AnyArray, Array, Index, Values
 from rankrls.metrics._loops import (
     AVERAGE,
     CASCADE,
@@ -45,7 +45,7 @@ def _check_empty(name: str, value: Any) -> None:
         check_number(name, value)
 
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Values = {
     "gain": "exp2",
     "discount": "log2",
     "empty": 0.0,
@@ -69,7 +69,7 @@ CHECKS: dict[str, Callable[[str, Any], None]] = {
     "persistence": partial(check_number, bounds={"above": 0.0, "below": 1.0}),
 }
 
-CONVENTIONS: dict[str, dict[str, Any]] = {
+CONVENTIONS: dict[str, Values] = {
     "letor": {"discount": "letor"},
     "trec": {"gain": "positive", "ties": "docno", "single_scores": True},
     "sklearn": {"gain": "linear", "ties": "average"},
@@ -224,7 +224,7 @@ class Definition:
     compute: Callable[[Chunk], Array]
     choices: tuple[str, ...] = ()
     short: str = ""
-    own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    own: Mapping[str, Values] = field(default_factory=dict)
     ties: tuple[str, ...] = ("row", "docno", "worst", "average")
     over_pairs: bool = False
     judged_only: bool = False
@@ -241,7 +241,7 @@ class Definition:
         else:
             CHECKS[name](name, value)
 
-    def chosen(self, convention: str, given: dict[str, Any]) -> SimpleNamespace:
+    def chosen(self, convention: str, given: Values) -> SimpleNamespace:
         """Choices of a convention, overridden by those given."""
         own = self.own.get("", {}) | self.own.get(convention, {})
         return SimpleNamespace(**{"single_scores": False} | DEFAULTS | CONVENTIONS[convention] | own | given)
@@ -405,9 +405,9 @@ def _pair_squared_error(chunk: Chunk) -> Array:
 
 _OF_POSITIONS = ("empty", "ties")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
-_NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in every convention
-_BY_ROW: dict[str, Any] = {"ties": ("row", "docno", "worst"), "own": {"sklearn": {"ties": "row"}}}
-_PAIRS: dict[str, Any] = {"over_pairs": True, "judged_only": True, "depth": "none"}
+_NOTHING: Mapping[str, Values] = {"": {"empty": 0.0}}  # in every convention
+_BY_ROW: Values = {"ties": ("row", "docno", "worst"), "own": {"sklearn": {"ties": "row"}}}
+_PAIRS: Values = {"over_pairs": True, "judged_only": True, "depth": "none"}
 
 MEASURES = (
     Definition("disagreement", disagreement, ("tied_labels",), greater_is_better=False, **_PAIRS),

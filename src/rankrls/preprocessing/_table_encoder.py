@@ -24,7 +24,7 @@ from rankrls._checks import check_count, check_number, check_word
 from rankrls._errors import InputError, InputWarning, did_you_mean, format_setting, warn_user
 from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls._records import unrecorded
-from rankrls._typing import AnyArray, Array, Index, Mask
+from rankrls._typing import AnyArray, Array, Index, Mask, Params, Values
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -56,8 +56,6 @@ class Column:
         Different texts, without surrounding blanks; they may represent numbers or dates.
     declared : bool
         Whether the table's type declares categories.
-    boolean : bool
-        Whether the table's type declares true and false.
     odd : str
         Name of the type if cells are neither texts nor numbers.
     """
@@ -66,7 +64,6 @@ class Column:
     values: AnyArray
     words: Sequence[str] | None = None
     declared: bool = False
-    boolean: bool = False
     odd: str = ""
 
     @property
@@ -89,8 +86,7 @@ class Column:
         if self.words is not None:
             return [*self.words, None], np.where(self.values < 0, len(self.words), self.values)
         different, codes = np.unique(self.values, return_inverse=True)
-        typed = bool if self.boolean else float
-        words = [None if is_missing(value) else spelled_cell(typed(value)) for value in different.tolist()]
+        words = [None if is_missing(value) else spelled_cell(value) for value in different.tolist()]
         return words, codes.astype(np.intp)
 
     def counts(self) -> dict[str, int]:
@@ -136,7 +132,7 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
     return {name: _column(name, _array(values), words) for name, values in columns.items()}
 
 
-def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
+def check_there(names: Sequence[str], columns: Params) -> None:
     """Refuse names of columns that a table lacks."""
     if missing := [name for name in names if name not in columns]:
         text = f"The table has no column {', '.join(map(repr, missing))}; it has {', '.join([*columns][:8])}."
@@ -204,11 +200,11 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
         kind = known.type
     if types.is_timestamp(kind):  # at UTC
         values = values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         # float64 cannot distinguish large whole numbers from their neighbours, such as ids of 64 bits
         if types.is_floating(kind) or not (np.abs(numbers) >= _WHOLE).any():
-            return Column(name, numbers, declared=declared, boolean=types.is_boolean(kind))
+            return Column(name, numbers, declared=declared)
     if not types.is_nested(kind):
         with suppress(pa.ArrowException):
             return _texts(name, values.cast(pa.large_string()), declared, missing)
@@ -257,7 +253,7 @@ class ColumnUse:
 
 
 def column_uses(
-    columns: Mapping[str, Column], encoder: Any, fills: Mapping[str, Any], layout: QueryLayout | None
+    columns: Mapping[str, Column], encoder: Any, fills: Params, layout: QueryLayout | None
 ) -> list[ColumnUse]:
     """Uses of the columns, in the order of the table.
 
@@ -297,7 +293,7 @@ def column_uses(
             examples = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
             shown.append(f"{name!r} ({what}{': ' * bool(examples)}{', '.join(map(repr, examples))})")
     if options:
-        given: dict[str, Any] = {
+        given: Values = {
             option: "median" if option == "impute" else [*names_of(option, vars(encoder)[option]), *names]
             for option, names in sorted(options.items())
         }
@@ -563,7 +559,8 @@ class Categories:
             raise InputError(f"{text} {remedy}", parameter="categorical", column=column.name)
         if len(frequent) + (len(frequent) < len(totals)) > most:
             frequent = frequent[: most - 1]
-        known, rare = (sorted(words, key=_missing_first) for words in (frequent, set(totals) - set(frequent)))
+        groups = (frequent, totals.keys() - {*frequent})
+        known, rare = (sorted(words, key=lambda word: (word is not None, word or "")) for words in groups)
         return cls(column.name, known, rare)
 
     def features(self) -> Iterator[EncodedFeature]:
@@ -603,10 +600,6 @@ class Categories:
     def unseen(self, column: Column) -> int:
         """Number of cells whose category is not among the training rows."""
         return sum(n for word, n in column.counts().items() if self._key(word) not in self.places)
-
-
-def _missing_first(word: str | None) -> tuple[bool, str]:
-    return word is not None, word or ""
 
 
 def _value(word: str) -> float | None:
@@ -679,13 +672,13 @@ class Texts:
     """
 
     column: str
-    vocabularies: Mapping[str, Any]
+    vocabularies: Params
 
     @classmethod
     def fitted(cls, column: Column, kinds: Sequence[str], max_words: int) -> Texts:
         """Vocabularies of the different texts of a training column."""
         texts = [*column.counts()]
-        found: dict[str, Any] = {}
+        found: Values = {}
         for kind in kinds:
             limits = () if kind == "similarity" else (max_words, min(2, len(texts)))
             vocabulary = None if kind == "matches" else Vocabulary.of(texts, *limits)
@@ -891,7 +884,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
         return tags
 
-    def _checked(self, fills: Mapping[str, Any]) -> Sequence[str]:
+    def _checked(self, fills: Params) -> Sequence[str]:
         """Kinds of text features; refuses invalid parameters other than names of columns."""
         check_word("columns", self.columns, ("auto", "named"))
         check_count("min_frequency", self.min_frequency)
@@ -1010,13 +1003,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         texts = any(use.kind == "text" for use in self.columns_)
         return [use.name for use in self.columns_ if use.kind != "unused" and (use.kind != "query text" or texts)]
 
-    def example(self) -> dict[str, Any]:
+    def example(self) -> Values:
         """A table of two rows for ``transform``: zeros and empty texts."""
-        cells: dict[str, Any] = dict.fromkeys(self.columns_needed_, "")
-        for encoding in self.encodings_:
-            if isinstance(encoding, Numbers):
-                cells[encoding.column] = 0.0 if encoding.kind == "number" else "2000-01-01"
-        return {name: [cell] * 2 for name, cell in cells.items()}
+        cells = {"number": "0", "date": "2000-01-01"}
+        kinds = {use.name: use.kind for use in self.columns_}
+        return {name: [cells.get(kinds[name], "")] * 2 for name in self.columns_needed_}
 
 
 def _all_or_one_error(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
