@@ -37,7 +37,7 @@ def test_names(name, measure, text):
 def test_names_show_what_is_not_the_default():
     assert str(Measure("map", convention="trec", relevant=2)) == "map(convention='trec', relevant=2)"
     assert str(Measure("disagreement", tied_labels="half", convention="trec")) == "disagreement(tied_labels='half')"
-    assert str(Measure("ndcg", k=3, gain=np.sqrt)) == "ndcg(gain=sqrt)@3"
+    assert str(Measure("ndcg", k=3, gain="linear")) == "ndcg(gain='linear')@3"
     assert Measure("ndcg", gain=[0, 1, 3]) == Measure("ndcg", gain=(0.0, 1.0, 3.0))
     assert len({Measure("ndcg", gain=[0, 1, 3]), Measure("ndcg", gain=(0, 1, 3))}) == 1
 
@@ -90,7 +90,7 @@ def test_bad_parameters(arguments, parameter):
         (lambda: Measure("ndcg")([1, -1], [1, 2]), "gain", None),
         (lambda: Measure("ndcg")([1, 5000], [1, 2]), "gain", None),
         (lambda: Measure("ndcg", gain=[0, 1])([1, 3], [1, 2]), "gain", None),
-        (lambda: Measure("ndcg", gain=np.negative)([1, 3], [1, 2]), "gain", None),
+        (lambda: Measure("ndcg", gain=[0, -1, -2, -3])([1, 3], [1, 2]), "gain", None),
         (lambda: Measure("err")([1, 5], [1, 2]), "highest", None),
         (lambda: Measure("ndcg", convention="trec")([1, 0], [1, 2], docno=["a"]), "docno", None),
         (lambda: Measure("map", k=1, convention="sklearn")([1, 0], [1, 2]), "k", None),

@@ -252,8 +252,8 @@ FAULTS = [
     *_planted(
         "metrics/_measure.py",
         "metrics models/test_partly_labelled.py",
-        (".all(axis=1)\n    if known.all():", ".any(axis=1)\n    if known.all():"),
-        ("None if weights is None else weights[rows]\n\n", "None if weights is None else weights[: len(rows)]\n\n"),
+        ("len(labels), -1)).all(axis=1)", "len(labels), -1)).any(axis=1)"),
+        ("None if weights is None else weights[known]", "None if weights is None else weights[: known.sum()]"),
     ),
     *_planted(
         "metrics/_measure.py",

@@ -211,7 +211,7 @@ def test_pipelines_of_tables(make, data, tmp_path):
     encoder = TableEncoder(
         query_text="query",
         text_features=["matches", "similarity", "word", "tfidf"],
-        impute={"price": 0, "added": "mean"},
+        impute="mean",
     )
     model = make_pipeline(encoder, rankrls.RankRLSCV()).fit(make(table), y, rankrlscv__qid=qid)
     again = round_trip(model, tmp_path)

@@ -78,8 +78,8 @@ class Measure:
         pairs, r_precision and bpref have none.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib", "catboost"}
         Evaluation tool whose definitions apply; see the notes.
-    gain : {"exp2", "linear", "positive"}, sequence or callable, optional
-        Gains of NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
+    gain : {"exp2", "linear", "positive"} or sequence, optional
+        Gains of NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, or the gains of labels 0, 1, 2, ...
     discount : {"log2", "letor"}, optional
         Discounts of NDCG: ``1 / log2(i + 1)``; or 1, 1, then ``1 / log2(i)``.
     empty : float or "skip", optional
@@ -223,7 +223,7 @@ class Measure:
             return str(getattr(self.name, "__name__", repr(self.name)))
         given = {} if self.convention == "letor" or self.definition.over_pairs else {"convention": self.convention}
         given.update(self._given())
-        inside = ", ".join(f"{k}={getattr(v, '__name__', repr(v))}" for k, v in given.items())
+        inside = ", ".join(f"{name}={value!r}" for name, value in given.items())
         depth = "" if self.k is None else f"@{self.k}"
         return (self.definition.short or self.name) + (f"({inside})" if inside else "") + depth
 
@@ -446,8 +446,7 @@ def needs_gains(measure: Any) -> bool:
         found = resolve_measure(measure)
     except InputError:
         return False
-    gain = found.choices.gain
-    return found.name == "ndcg" and gain != "positive" and not callable(gain)
+    return bool(found.name == "ndcg" and found.choices.gain != "positive")
 
 
 def _named(name: Any, given: Any) -> Definition:
@@ -617,21 +616,18 @@ def right_order(differences: Array, strength: Array, weight: Array) -> tuple[Arr
 def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
     """Labels, scores, query ids and weights of the labelled rows; the label NaN marks an unlabelled row."""
     labels = array_of("y", y)
-    if labels.dtype.kind != "f" or labels.ndim not in (1, 2):
+    if labels.dtype.kind not in "fiub" or labels.ndim not in (1, 2):
         return y, scores, qid, weights
-    known = ~np.isnan(np.atleast_2d(labels.T).T).all(axis=1)
-    if known.all():
-        return y, scores, qid, weights
+    known = ~np.isnan(labels.reshape(len(labels), -1)).all(axis=1)
     if not known.any():
         raise InputError(
             "Every label is NaN, so there is nothing to evaluate. Make folds of the labelled queries, and keep "
             "the unlabelled rows in each training set.",
             parameter="y",
         )
-    rows = np.flatnonzero(known)
-    qid = None if qid is None else query_layout(qid, len(labels)).codes[rows]
+    qid = None if qid is None else query_layout(qid, len(labels)).codes[known]
     weights = check_weights(weights, len(labels))
-    return labels[rows], np.asarray(scores)[rows], qid, None if weights is None else weights[rows]
+    return labels[known], np.asarray(scores)[known], qid, None if weights is None else weights[known]
 
 
 def check_scores(y_score: Any, n_rows: int | None = None) -> Array:

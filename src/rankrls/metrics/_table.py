@@ -32,11 +32,11 @@ LONGEST_WEIGHTED = 400
 """Largest number of rows of a query for which all pairs are compared, in a loop without branches; above it, scores are
 sorted. Pairs of weight 1 are counted in integers, several at once."""
 
-Gain = str | tuple[float, ...] | Callable[[Array], Any]
+Gain = str | tuple[float, ...]
 
 
 def _check_gain(name: str, value: Any) -> None:
-    if not (callable(value) or isinstance(value, tuple)):
+    if not isinstance(value, tuple):
         check_word(name, value, ("exp2", "linear", "positive"))
 
 
@@ -90,11 +90,7 @@ def ratio(numerator: Array, denominator: AnyArray) -> Array:
 
 def gains_of(gain: Gain, y: Array) -> Array:
     """Gain of each label; a label without a gain is an error."""
-    if callable(gain):
-        gains = np.asarray(gain(y), dtype=np.float64)
-        if gains.shape != y.shape:
-            raise InputError(f"gain(labels) must return shape {y.shape}; got {gains.shape}.", parameter="gain")
-    elif isinstance(gain, tuple):
+    if isinstance(gain, tuple):
         known = (y >= 0) & (y < len(gain)) & (y == np.floor(y))
         gains = np.append(gain, np.nan)[np.where(known, y, len(gain)).astype(np.intp)]
     else:
@@ -104,7 +100,7 @@ def gains_of(gain: Gain, y: Array) -> Array:
     if not good.all():
         raise InputError(
             f"The label {y[np.argmin(good)]:g} has no gain that is finite and not negative. Shift the labels, or "
-            "choose gain='linear', gain='positive' (negative labels count as 0) or a gain of your own.",
+            "choose gain='linear', gain='positive' (negative labels count as 0) or the gains of labels 0, 1, 2, ...",
             parameter="gain",
         )
     return gains

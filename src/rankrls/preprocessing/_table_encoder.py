@@ -38,8 +38,10 @@ _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200  # refusing a date is slow, and there may be a million ids
 _LONG = re.compile(r"\d{16,}")  # more digits than float64 represents
 _PADDED = re.compile(r"0\d+")  # a code such as 00100
-_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
+_UNREADABLE = {
+    "numbers with commas instead of points": re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"),
+    "ambiguous dates: set date_format": re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +179,9 @@ def _array(values: Any) -> Any:
 def spelled_cell(value: Any) -> str:
     """Text of a value: whole numbers without a point, true and false in lower case."""
     if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return str(int(number)) if abs(number) < 2.0**64 and number.is_integer() else repr(number)
+        return str(value).lower()
+    if isinstance(value, float | np.floating) and value.is_integer() and abs(float(value)) < 2.0**64:
+        return str(int(value))
     return str(value)
 
 
@@ -188,16 +189,14 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
     import pyarrow as pa
 
     types = pa.types
-    declared = False
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    kind = values.type
-    if types.is_dictionary(kind):
+    declared = types.is_dictionary(values.type)
+    if declared:
         known = values.dictionary  # string views, as in polars, cannot be taken by number
         known = known.cast(pa.large_string()) if types.is_string_view(known.type) else known
-        declared = True
         values = known.take(values.indices)
-        kind = known.type
+    kind = values.type
     if types.is_timestamp(kind):  # at UTC
         values = values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -252,17 +251,13 @@ class ColumnUse:
     n_features: int = 0
 
 
-def column_uses(
-    columns: Mapping[str, Column], encoder: Any, fills: Params, layout: QueryLayout | None
-) -> list[ColumnUse]:
+def column_uses(columns: Mapping[str, Column], encoder: Any, layout: QueryLayout | None) -> list[ColumnUse]:
     """Uses of the columns, in the order of the table.
 
     Parameters
     ----------
     columns : mapping of str to Column
     encoder : TableEncoder
-    fills : mapping of str to object
-        Replacements of missing numbers, by column; None if cells may not be missing.
     layout : QueryLayout or None
         Queries of the rows, if known.
 
@@ -286,7 +281,7 @@ def column_uses(
                 kind = "unused"
                 reason = "constant within every query, so it cannot change the ranking"
         uses.append(ColumnUse(name, kind, reason, n_missing, distinct))
-        usable = kind == "number" and not (n_missing and fills.get(name) is None)
+        usable = kind == "number" and not (n_missing and encoder.impute is None)
         if encoder.columns == "named" and name not in named and not usable:
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
             what = reason + ", some missing" * (kind == "number")  # the rows may be some of the table's
@@ -347,10 +342,9 @@ def _guess(column: Column, distinct: int, encoder: Any, formats: Sequence[str]) 
         if _few_bad(values, bad, present):
             return "date", "dates"
     counts = column.counts()
-    if all(map(_COMMA.fullmatch, counts)):
-        return "unused", "numbers with commas instead of points"
-    if all(map(_SLASHED.fullmatch, counts)):
-        return "unused", "ambiguous dates: set date_format"
+    for reason, shape in _UNREADABLE.items():
+        if all(map(shape.fullmatch, counts)):
+            return "unused", reason
     words = sum(len(word.split()) * n for word, n in counts.items()) / present
     share = _LARGE_SHARE * present
     covered = sum(sorted(counts.values())[-encoder.max_categories :])
@@ -745,9 +739,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns of each kind, and columns that are not features. Whole numbers can be categories too.
     query_text : str, optional
         Column with the text of the query, to compare texts with. It is not a feature itself.
-    impute : {"median", "mean"}, number, mapping of column to these, or None, default="median"
-        Replacement of missing numbers and ages. With None, and for columns missing from a mapping, a missing number is
-        an error.
+    impute : {"median", "mean"}, number or None, default="median"
+        Replacement of missing numbers and ages. With None, a missing number is an error.
     min_frequency : int, default=5
         Minimum number of rows for a category to get its own feature.
     max_categories : int, default=1000
@@ -848,12 +841,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         columns = columns_of(X, missing=self.missing_words())
-        fills = dict(self.impute) if isinstance(self.impute, Mapping) else dict.fromkeys(columns, self.impute)
-        check_there([*self.columns_named(), *fills], columns)
-        texts = self._checked(fills)
+        check_there([*self.columns_named()], columns)
+        texts = self._checked()
         formats = names_of("date_format", self.date_format)
         layout = None if qid is None else query_layout(qid, len(next(iter(columns.values())).values))
-        uses = column_uses(columns, self, fills, layout)
+        uses = column_uses(columns, self, layout)
 
         def encoding(use: ColumnUse) -> Encoding:
             column = columns[use.name]
@@ -861,7 +853,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return Categories.fitted(column, self.min_frequency, self.max_categories)
             if use.kind == "text":
                 return Texts.fitted(column, texts, self.max_words)
-            return Numbers.fitted(column, use.kind, fills.get(use.name), formats)
+            return Numbers.fitted(column, use.kind, self.impute, formats)
 
         found = _all_or_one_error(encoding, [use for use in uses if use.kind not in ("unused", "query text")])
         if not found:
@@ -884,7 +876,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
         return tags
 
-    def _checked(self, fills: Params) -> Sequence[str]:
+    def _checked(self) -> Sequence[str]:
         """Kinds of text features; refuses invalid parameters other than names of columns."""
         check_word("columns", self.columns, ("auto", "named"))
         check_count("min_frequency", self.min_frequency)
@@ -893,11 +885,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.sparse_output not in ("auto", True, False):
             text = f"sparse_output must be 'auto', True or False; got {self.sparse_output!r}."
             raise InputError(text, parameter="sparse_output")
-        for value in fills.values():
-            if isinstance(value, str):
-                check_word("impute", value, STRATEGIES)
-            elif value is not None:
-                check_number("impute", value)
+        if isinstance(self.impute, str):
+            check_word("impute", self.impute, STRATEGIES)
+        elif self.impute is not None:
+            check_number("impute", self.impute)
         asked = names_of("text_features", self.text_features)
         for name in asked:
             check_word("text_features", name, TEXT_FEATURES)
