@@ -78,7 +78,8 @@ def info(options: Options, report: Report) -> Result:
     """Show a model's metadata."""
     found = read_info(options.about)
     values = {**found, **found["given"], **found}
-    chosen = values.pop("selected_features", ())
+    values.pop("selected_features", None)  # of the provenance or the model
+    chosen = found.get("selected_features", ())
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
     del parts["given"]
     values["feature_names"] = few(values["feature_names"] or [], _NAMES)
