@@ -160,16 +160,15 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
         roles = replace(roles, features=(), ignore=())
     ignored = _all_matching(table, roles.ignore, "ignore")
     asked = dict.fromkeys(roles.features or (), "features")
-    for role in _SINGLE:
-        if (name := getattr(roles, role)) is None:
-            continue
+    given = {role: name for role in _SINGLE if (name := getattr(roles, role)) is not None}
+    for role, name in given.items():
         check_columns(table, [name], role)
         if name in asked:
             message = f"the column {name!r} cannot be both {asked[name]} and {role}."
             raise table.refuse(message, column=name, parameter=role)
         asked[name] = role
     usual = {role: name for role, name in roles.usual_names.items() if name in table.types and name not in asked}
-    found = {role: name for role in _SINGLE if (name := getattr(roles, role) or usual.get(role))}
+    found = usual | given
     if roles.labels in ("required", "partly") and "label" not in found:
         name = roles.usual_names["label"]
         message = f"there is no column {name!r}. Name the column of labels (label).{_near(table, '')}"

@@ -262,9 +262,8 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whol
                 raise file.refuse(message, column=name, parameter="qid")
             schemas.append(schema)
             if schema.features is not None and (odd := {*schemas[0].stored} ^ {*schema.stored}):
-                has = "has no" if (name := min(odd)) in schemas[0].stored else "has a"
-                message = f"it {has} column {name!r}, unlike {paths[0]}: all files need the same columns (features)."
-                raise file.refuse(message, column=name)
+                message = f"all files need the same columns (features); this file or {paths[0]} lacks {min(odd)!r}."
+                raise file.refuse(message, column=min(odd))
     first = schemas[0]
     return replace(
         first,
@@ -340,7 +339,6 @@ def write_shards(
     folder: str | os.PathLike[str],
     *,
     rows_per_file: int = 1_000_000,
-    float32: bool = False,
     force: bool = False,
     sort: bool = False,
     label: str | None = None,
@@ -363,8 +361,6 @@ def write_shards(
         Folder, which is created if it does not exist. The files in it are called ``part-00000.parquet`` and so on.
     rows_per_file : int, default=1,000,000
         Maximum number of rows of a file, unless one query has more.
-    float32 : bool, default=False
-        Whether features are rounded and written as float32.
     force : bool, default=False
         Whether a folder written by this function may be replaced.
     sort : bool, default=False
@@ -415,8 +411,6 @@ def write_shards(
     check_outside(path_list(path), folder)
     format = format_of(files[0])
     schema = common_schema(files, format, roles)
-    if float32:
-        schema = replace(schema, dtype=np.dtype(np.float32))
     names = [*(schema.features or (f"f{k}" for k in range(1, (schema.n_features or 0) + 1)))]
     if feature_names is not None:
         if len(feature_names) != len(names):

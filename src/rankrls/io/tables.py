@@ -76,31 +76,28 @@ class Table(Reader):
         self.types: dict[str, Any] = {}
         self._source = source
         self._kind = stored.kind
-        self._origins: dict[str, str] = {}  # stored column of each column
-        self._sizes: dict[str, int] = {}  # of the lists in stored columns
+        self._lists: dict[str, list[str]] = {}  # columns for each stored column of lists
+        self._keys: dict[str, Any] = {}  # values of columns that folders name
         with self._understood():
             self._data = stored(source)
             for field in self._data.schema:
                 names = [field.name]
                 kind = field.type
                 if size := self._list_size(field):
-                    self._sizes[field.name] = size
-                    names = _names_of_list(field.name, size)
+                    names = [f"{field.name}[{k}]" for k in range(size)]
                     kind = kind.value_type
-                self._add(names, kind, field.name)
+                    self._lists[field.name] = names
+                self.columns += names
+                self.types |= dict.fromkeys(names, kind)
         self.lines = self._data.lines
         self.textual = self._data.textual
         self.group_sizes = self._data.group_sizes
-        self._keys = {key: value for key, value in _folder_keys(name, self.textual).items() if key not in self.types}
-        for key, value in self._keys.items():
-            self._add([key], value.type, key)
+        for key, value in _folder_keys(name, self.textual).items():
+            if key not in self.types:
+                self._keys[key] = value
+                self.columns.append(key)
+                self.types[key] = value.type
         check_names(self.columns, name)
-
-    def _add(self, names: list[str], kind: Any, origin: str) -> None:
-        """Add columns of one type and stored column."""
-        self.columns += names
-        self.types |= dict.fromkeys(names, kind)
-        self._origins |= dict.fromkeys(names, origin)
 
     @property
     def sha256(self) -> str:
@@ -206,12 +203,11 @@ class Table(Reader):
                 pa.array(self._numbers(batch.column(name), row, name, "feature", schema.dtype)) for name in names
             ]
         except InputError as error:
-            refused = CellError(error.message, row=error.row, column=error.column, file=error.file, line=error.line)
+            refused = CellError(**vars(error))
             refused.cells = {name: self._without(batch.column(name), ()) for name in names}
             raise refused from error
         # pyarrow converts columns to rows several times faster than numpy
-        rows: AnyArray = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
-        return rows
+        return np.asarray(pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor())
 
     def _numbers(
         self, cells: Any, row: int, name: str, what: str, dtype: DTypeLike, may_be_empty: bool = False
@@ -246,8 +242,7 @@ class Table(Reader):
                 pc.add(pc.abs(whole), 1).cast(cells.type)  # refuses those that may have been rounded
                 cells = whole
             if _holds_integers(cells.type) and not cells.null_count:
-                integers: AnyArray = cells.cast(pa.int64()).to_numpy()
-                return integers
+                return np.asarray(cells.cast(pa.int64()))
             texts = pc.fill_null(cells.cast(pa.string()), "")
         except pa.ArrowException as error:
             message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
@@ -271,9 +266,10 @@ class Table(Reader):
     def _batches(self, names: Sequence[str], groups: range | None = None) -> Iterator[tuple[int, Any]]:
         """Batches of some columns, with those of lists expanded, and the number of their first row."""
         names = [*names] or self.columns[:1]  # one column, to count the rows
-        origins = [*dict.fromkeys(self._origins[name] for name in names)]
+        origins = {part: name for name, parts in self._lists.items() for part in parts}
+        stored = [*dict.fromkeys(origins.get(name, name) for name in names)]
         first = row = 0 if groups is None else sum(self.group_sizes[: groups.start])
-        for batch in self._stored_batches(origins, max(_BATCH_CELLS // len(names), 1), groups):
+        for batch in self._stored_batches(stored, max(_BATCH_CELLS // len(names), 1), groups):
             yield row, self._expanded(batch, row).select(names)
             row += batch.num_rows
         if row == first:
@@ -298,16 +294,16 @@ class Table(Reader):
 
         columns = {}
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            size = self._sizes.get(name)
-            if size is None:
+            parts = self._lists.get(name)
+            if parts is None:
                 columns[name] = column
                 continue
-            other = pc.not_equal(pc.fill_null(pc.list_value_length(column), -1), size)
+            other = pc.not_equal(pc.fill_null(pc.list_value_length(column), -1), len(parts))
             k = pc.index(other, True).as_py()
             if k >= 0:
-                message = f"column {name!r} needs a list of {size} numbers, as in other rows."
+                message = f"column {name!r} needs a list of {len(parts)} numbers, as in other rows."
                 raise self.refuse_row(row + k, message, column=name)
-            columns |= {each: pc.list_element(column, k) for k, each in enumerate(_names_of_list(name, size))}
+            columns |= {part: pc.list_element(column, k) for k, part in enumerate(parts)}
         return pa.RecordBatch.from_pydict(columns)
 
     def _list_size(self, field: Any) -> int | None:
@@ -334,11 +330,6 @@ class Table(Reader):
                 raise
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             raise self.refuse(f"this is not {self._kind}, or it is damaged ({line}).") from None
-
-
-def _names_of_list(name: str, size: int) -> list[str]:
-    """Columns that represent a column of lists."""
-    return [f"{name}[{k}]" for k in range(size)]
 
 
 def _folder_keys(path: str, textual: bool) -> dict[str, Any]:
