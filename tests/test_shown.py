@@ -7,7 +7,7 @@ import pytest
 
 from rankrls import RankRLS
 from rankrls.comparison import compare_rankings
-from rankrls.inspection import explain, posterior, rank_scores
+from rankrls.inspection import explain, posterior
 from rankrls.model_selection import leave_pair_out
 
 RNG = np.random.default_rng(0)
@@ -18,11 +18,6 @@ KNOWN = posterior(RankRLS(), X, Y, qid=QID)
 SCORES = {"new": MODEL.predict(X), "old": X[:, 1]}
 REPORT = compare_rankings(Y, SCORES, qid=QID, measures=["map", "ndcg@5"])
 RESULTS = {
-    "rank_scores": (
-        rank_scores(SCORES["new"], qid=QID),
-        ["position", "query", str(np.argmax(SCORES["new"] * (QID == 0)))],
-    ),
-    "explain": (explain(MODEL, X, qid=QID), ["x0", f"{MODEL.coef_[0]:.4g}"]),
     "pair": (explain(MODEL, X, qid=QID).pair(0, 1), ["row 0", "row 1", "x0"]),
     "posterior": (KNOWN, [f"{KNOWN.noise_variance:.4g}", "36"]),
     "leave_pair_out": (leave_pair_out(RankRLS(), X, Y, alphas=[1.0, 10.0]), ["alpha", "10"]),

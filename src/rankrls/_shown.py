@@ -9,7 +9,6 @@ from html import escape
 from typing import Any
 
 _WIDTH = 110  # where there is no terminal
-_MOST = 10
 
 
 class Shown(ABC):
@@ -44,11 +43,6 @@ def records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A table by columns as a dictionary for each row."""
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def head_rows(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """The first rows, and dots if there are more."""
-    return [*rows[:_MOST], ["..."] + [""] * (len(rows[0]) - 1)] if len(rows) > _MOST else [*rows]
 
 
 def p_text(value: float) -> str:

@@ -97,9 +97,8 @@ def leave_query_out(
     alphas : sequence of float, optional
         Positive regularization values; by default the estimator's own alpha.
     groups : array-like of shape (m,), optional
-        Groups of queries that are held out together (folds, users, ...); every query must be in one group. With
-        ``regression_weight=1``, which compares no items, any rows can form a group. By default, each query is held out
-        alone.
+        Groups of queries that are held out together (folds, users, ...); every query must be in one group. By default,
+        each query is held out alone.
 
     Returns
     -------
@@ -154,16 +153,13 @@ def leave_query_out(
     if qid is None:
         raise InputError("leave_query_out needs qid, one query id per row.", parameter="qid")
     data = labelled_items(spec, X, y, qid, sample_weight)
-    beta = spec.regression_weight
     layout = data.layout if groups is None else group_layout(groups, data)
-    if beta == 1.0:  # no item is compared with another: any rows can be held out together
-        data = replace(data, layout=layout)
     _check_whole(data, layout)
     blocks = layout.blocks
     check_folds_leave_something(
         data,
         blocks,
-        beta,
+        spec.regression_weight,
         remedy="Leave-query-out needs at least two such queries in different groups.",
         parameter="qid" if groups is None else "groups",
     )
@@ -475,9 +471,9 @@ def leave_pair_out(
     >>> X = rng.normal(size=(40, 200))  # two hundred genes
     >>> X[:, :20] += 0.5 * y[:, None]
     >>> result = leave_pair_out(RankRLS(alpha=10.0), X, y)
-    >>> result.n_pairs, round(result.score, 3)
+    >>> result.n_pairs, round(float(result.score), 3)
     (391, 0.798)
-    >>> [round(end, 2) for end in result.interval]
+    >>> [round(float(end), 2) for end in result.interval]
     [0.63, 0.9]
     >>> leave_pair_out(RankRLS(), X, y, alphas=[1.0, 100.0], pairs=[(0, 3), (1, 4)]).differences.shape
     (2, 2)
@@ -501,16 +497,20 @@ def leave_pair_out(
         warn_user(lost_feature_warning(data, problem.lost_feature))
     grid = problem.axis() if auto else grid
     try:
-        found = concordance(problem=problem, alphas=grid, confidence=float(confidence))
+        found = concordance(problem=problem, alphas=grid, confidence=confidence)
     except InputError as refusal:
         raise refusal if event is None else refusal.replace(parameter="event") from None
-    columns: list[Any] = [grid, found.score, found.error, *found.interval]
-    margins = found.margins
-    if alphas is None:
-        columns = [float(column[0]) for column in columns]
-        margins = None if margins is None else margins[:, 0]
-    alpha, score, error, low, high = columns
-    return PairHoldout(alpha, score, error, (low, high), margins, found.n_pairs, float(confidence))
+    k = 0 if alphas is None else slice(None)
+    low, high = found.interval[:, k]
+    return PairHoldout(
+        alpha=grid[k],
+        score=found.score[k],
+        standard_error=found.error[k],
+        interval=(low, high),
+        differences=None if found.margins is None else found.margins[:, k],
+        n_pairs=found.n_pairs,
+        confidence=confidence,
+    )
 
 
 def leave_rows_out(
@@ -1000,35 +1000,38 @@ def _is_shared(model: RankRLSCV, plan: Plan) -> bool:
 
 def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Array:
     """Best score that a search would find for each target of the data."""
-    every = np.arange(data.n_targets)
     found = []
     for candidate in spec.candidates(data):
         problem = candidate.problem(data)
         (graph,) = data.numeric_graphs(candidate.setting)
         of_values = partial(_goodness, plan, problem, graph)
-        grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
-        found.append(_best_of(of_values, grid, of_values(grid, every), every, rounds))
+        found.append(_best_of(of_values, problem.axis() if spec.grid is None else spec.grid, spec.grid is None, data))
     best: Array = np.fmax.reduce(np.stack(found))
     return best if plan.greater_is_better else -best
 
 
-def _best_of(
-    of_values: Callable[[Array, Index], Array], grid: Array, goodness: Array, targets: Index, rounds: int
-) -> Array:
-    """Best of each column of goodness, the curve of a target, after extending its grid as in a search."""
-    out: Array = np.fmax.reduce(goodness)
-    top = best_within_rounding(goodness, 1.0).argmax(axis=0)
-    continued = at_open_end(top, goodness, 1.0) if rounds else np.zeros(len(targets), dtype=bool)
-    for first in (True, False):
-        more = further(grid, first=first)
-        where = np.flatnonzero(continued & ((top == 0) == first))
-        if len(more) and len(where):
-            new = of_values(more, targets[where])
-            old = goodness[:, where]
-            longer = (more, grid) if first else (grid, more)
-            curves = (new, old) if first else (old, new)
-            out[where] = _best_of(of_values, np.concatenate(longer), np.concatenate(curves), targets[where], rounds - 1)
-    return out
+def _best_of(of_values: Callable[[Array, Index], Array], grid: Array, extends: bool, data: LabelledItems) -> Array:
+    """Best goodness of each target, after extending its grid as in a search."""
+    every = np.arange(data.n_targets)
+    goodness = of_values(grid, every)
+    best: Array = np.fmax.reduce(goodness)
+    for first in (True, False) if extends else ():
+        targets = every
+        curves = goodness
+        wide = grid
+        for _ in range(EXTENSIONS):
+            top = best_within_rounding(curves, 1.0).argmax(axis=0)
+            continued = at_open_end(top, curves, 1.0) & ((top == 0) == first)
+            more = further(wide, first=first)
+            if not (continued.any() and len(more)):
+                break
+            targets = targets[continued]
+            new = of_values(more, targets)
+            old = curves[:, continued]
+            curves = np.concatenate((new, old) if first else (old, new))
+            wide = np.concatenate((more, wide) if first else (wide, more))
+            best[targets] = np.fmax.reduce(curves)
+    return best
 
 
 def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array, targets: Index) -> Array:

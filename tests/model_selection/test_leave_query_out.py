@@ -62,21 +62,6 @@ def test_rows_of_weight_zero_are_nan_and_change_nothing():
     np.testing.assert_allclose(scores[kept], leave_query_out(RankRLS(), X[kept], Y[kept], qid=QID[kept]), rtol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_plain_regression_holds_out_any_rows(kernel):
-    """Nothing is compared where regression_weight=1: part of a query can be held out, and is exact."""
-    groups = np.random.default_rng(4).integers(0, 6, 60)
-    weights = np.random.default_rng(5).random(60) + 0.2
-    model = RankRLS(0.4, kernel=kernel, regression_weight=1.0, balance="pairs")
-    scores = leave_query_out(model, X, Y, qid=QID, groups=groups, sample_weight=weights)
-    for group in range(6):
-        held = groups == group
-        fitted = RankRLS(0.4, kernel=kernel, regression_weight=1.0).fit(
-            X[~held], Y[~held], sample_weight=weights[~held]
-        )
-        np.testing.assert_allclose(scores[held], fitted.predict(X[held]), rtol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [

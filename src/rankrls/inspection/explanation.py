@@ -12,7 +12,7 @@ from scipy import sparse
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._shown import Shown, head_rows, table_text
+from rankrls._shown import Shown, table_text
 from rankrls._typing import Array
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
@@ -88,7 +88,7 @@ def explain(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Shown):
+class Explanation:
     """Scores of items as sums over features; returned by :func:`explain`.
 
     Attributes
@@ -174,13 +174,6 @@ class Explanation(Shown):
             weights=self.weights[order],
             units=self.units,
         )
-
-    def __str__(self) -> str:
-        means = np.ravel(abs(self.contributions).mean(axis=0))
-        order = np.argsort(-means, kind="stable")
-        rows = [[self.feature_names[j], f"{means[j]:.4g}", f"{self.weights[j]:.4g}"] for j in order]
-        title = f"Contributions of {len(rows)} features ({self.units}) to the scores of {self.layout.n_rows} items"
-        return f"{title}\n{table_text(['', 'mean size', 'weight'], head_rows(rows))}"
 
     def _query(self, row: int) -> Any:
         return self.layout.ids[self.layout.codes[[row]]].tolist()[0] if self.has_qid else None
