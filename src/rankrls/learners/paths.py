@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from rankrls._arrays import to_host
+from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.numerics.graph import Graph
@@ -36,7 +37,7 @@ class Dictionary:
     """
 
     def __init__(self, X: Matrix, graph: Graph) -> None:
-        self._X = X if graph.sees_constants else centred(X)
+        self._X = X if graph.sees_constants else without_offset(X)
         self._graph = graph
         self.shape = graph.n_rows, X.shape[1]
 
@@ -109,18 +110,12 @@ def sum_of_terms(a: Array, kernel: Kernel | None, items: Matrix, taken: Index, n
     return Scorer(weights, a, kernel, items)
 
 
-def centred(X: Matrix) -> Any:
-    """X in float64; if X is dense, columns whose offset dwarfs their spread are centred.
+def without_offset(X: Matrix) -> Matrix:
+    """Items X relative to their mean; sparse items relative to the offsets of columns stored in every row.
 
-    Only differences of scores matter, and offsets cost digits. X itself is returned if nothing changes.
+    Only differences of scores matter, and offsets cost digits.
     """
-    if sparse.issparse(X):
-        return X
-    means = X.mean(axis=0, dtype=np.float64)
-    far = np.abs(means) > 100.0 * X.std(axis=0, dtype=np.float64)
-    if X.dtype == np.float64 and not far.any():
-        return X
-    return X.astype(np.float64) - np.where(far, means, 0.0)
+    return shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

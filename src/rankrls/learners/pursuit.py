@@ -596,14 +596,11 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
             X = select_features(data.X, view.features)
             if settings.of_features:
                 numbers.append(np.arange(X.shape[1]) if view.features is None else view.features)
-                columns = X[rows]
-                apart_columns = X[apart]
             else:
                 numbers.append(rows)
-                columns = kernel_columns(view.kernel, X[rows], X[rows])
-                apart_columns = kernel_columns(view.kernel, X[apart], X[rows])
-            agrees = Dictionary(apart_columns, agreement) if agree else None
-            views.append(View(Dictionary(columns, graph), graph.target[:, 0], agrees))
+                X = kernel_columns(view.kernel, X, X[rows])
+            agrees = Dictionary(X[apart], agreement) if agree else None
+            views.append(View(Dictionary(X[rows], graph), graph.target[:, 0], agrees))
         if settings.of_features:
             ids = numbers if settings.disjoint else None
             path = pursue_in_turn(views, settings.n_basis, candidate.nu, backfit=settings.backfit, ids=ids)

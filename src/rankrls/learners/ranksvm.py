@@ -31,7 +31,7 @@ from rankrls._comparisons import Data, Setting
 from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_threads, n_threads
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import AnyArray, Array, Index, Matrix
-from rankrls.learners.paths import PathSolutions, centred
+from rankrls.learners.paths import PathSolutions, without_offset
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.krylov import FeatureSystem, LaplacianProduct, largest_eigenvalue
 from rankrls.numerics.scorer import Basis, Scorer
@@ -369,7 +369,7 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
         if basis is not None:  # Newton steps read the features dozens of times, so they are stored
             columns = basis.features(X)[:]
             X = columns if basis.whitening is None else columns @ basis.whitening
-        self._X = centred(X)
+        self._X = without_offset(X)
         self.pairs: Pairs = self.graph.by_kind(HingePairs, PreferencePairs)
 
     @cached_property

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankrls._arrays import to_device_of
 from rankrls._cached import cached_property
@@ -25,10 +24,9 @@ from rankrls._comparisons import ComparedItems, Data, Judge, Setting
 from rankrls._curves import Curve
 from rankrls._errors import InputError, InputWarning, warn_of_cost, warn_user
 from rankrls._problems import Candidate, Problem
-from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
-from rankrls.learners.paths import PathSolutions
+from rankrls.learners.paths import PathSolutions, without_offset
 from rankrls.metrics import Measure
 from rankrls.numerics.graph import Graph, PreferenceGraph
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
@@ -107,11 +105,6 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
         if preferences is None:
             return DualSolver(items, self.kernel)
         return ItemSolver(items, self.kernel, preferences)
-
-
-def without_offset(X: Matrix) -> Matrix:
-    """Items X relative to their mean; sparse items relative to the offsets of columns stored in every row."""
-    return shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

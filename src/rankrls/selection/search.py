@@ -180,15 +180,13 @@ def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iter
         yield from items
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import track
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=not verbose) as bar:
-        _BAR.set(True)
-        try:
-            yield from bar.track(items)
-        finally:
-            _BAR.set(False)
+    _BAR.set(True)
+    try:
+        yield from track(items, what, console=Console(stderr=True), transient=not verbose)
+    finally:
+        _BAR.set(False)
 
 
 def check_evaluated(averages: Array) -> None:
