@@ -543,13 +543,11 @@ def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -
     """Values, sizes and names of the queries of a part; rows without a label are left out, as in memory."""
     table = part.read()
     scores = np.stack([_scores(model, table) for model in models], axis=1)
-    rows = np.flatnonzero(~np.isnan(table.y))
-    y = table.y[rows]
-    qid = table.qid[rows]
-    ids, weights = (None if column is None else column[rows] for column in (table.ids, table.sample_weight))
-    layout = query_layout(qid, len(rows))
-    values = [measure.per_query(y, scores[rows], layout, weights, ids) for measure in measures]
-    return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), qid[layout.starts[:-1]]
+    labelled = replace(table, X=scores).take(np.flatnonzero(~np.isnan(table.y)))
+    layout = query_layout(labelled.qid, labelled.n_rows)
+    given = (labelled.y, labelled.X, layout, labelled.sample_weight, labelled.ids)
+    values = [measure.per_query(*given) for measure in measures]
+    return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), layout.ids
 
 
 def _unnamed(model: Any) -> Any:

@@ -129,6 +129,15 @@ def test_comments_that_cannot_be_written(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_nul_is_not_written_to_delimited_text(ending, tmp_path):
+    with Refusal("a\\x00b", "NUL"):
+        save_table(tmp_path / f"x.{ending}", [[1.0], [2]], qid=["c", "a\0b"])
+    assert os.listdir(tmp_path) == []
+    save_table(tmp_path / "x.jsonl", [[1.0], [2]], qid=["c", "a\0b"])
+    assert load_table(tmp_path / "x.jsonl", labels="ignored").qid.tolist() == ["c", "a\0b"]
+
+
 def write_new(path, error=None):
     with atomic_write(path, "w") as file:
         file.write("new")

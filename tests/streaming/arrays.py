@@ -11,21 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-
-@dataclass(frozen=True)
-class Table:
-    X: Any
-    y: np.ndarray
-    qid: np.ndarray
-    sample_weight: np.ndarray | None = None
-    ids: Any = None
+from rankrls.io import Rows
 
 
 @dataclass(frozen=True)
 class Part:
     """``killed_by`` names a file: while it exists, whoever reads the part removes it and dies."""
 
-    table: Table
+    table: Rows
     first_row: int
     n_rows: int
     killed_by: Path | None = None
@@ -54,7 +47,7 @@ def array_dataset(X, y, qid, weight=None, cuts=(), feature_names=None, killed_by
     parts = []
     for a, b in zip(edges[:-1], edges[1:], strict=True):
         w = None if weight is None else weight[a:b]
-        parts.append(Part(Table(X[a:b], y[a:b], qid[a:b], w), a, b - a, killed_by))
+        parts.append(Part(Rows(X[a:b], y[a:b], qid[a:b], "arrays", sample_weight=w), a, b - a, killed_by))
     return ArrayDataset(tuple(parts), *X.shape, len(set(qid.tolist())), feature_names)
 
 

@@ -116,10 +116,10 @@ def read_and_score(
     Columns that no option names are called as in the data of the models.
     """
     _check_columns(options.data, models, reading)
+    known = reading.known
     for stored in models:
-        reading = reading.called({**stored.schema.columns, **reading.known.columns})
-    if files:
-        reading = replace(reading, known=replace(reading.known, features=()))
+        known = replace(known, columns={**stored.schema.columns, **known.columns})
+    reading = replace(reading, known=replace(known, features=()) if files else known)
     table: Any = None
     scores: dict[Path, Array] = {}
     for stored in models:

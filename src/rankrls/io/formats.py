@@ -286,6 +286,8 @@ def _cell(text: str | None) -> str:
     """A text as a cell, in quotes if it would otherwise be read differently; nothing for None."""
     if text is None:
         return ""
+    if "\0" in text:
+        raise InputError(f"{text!r} contains NUL, which delimited text cannot. Write another format, such as Parquet.")
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -246,10 +246,6 @@ class ReadOptions(ColumnRoles):
     queries: Literal["required", "optional", "ignored"] = "required"
     missing: tuple[str, ...] | None = None
     sizes: Path | None = None
-
-    def called(self, columns: Mapping[str, str]) -> Self:
-        """A copy with other usual names of columns of labels, query ids and ids."""
-        return replace(self, known=replace(self.known, columns={**self.known.columns, **columns}))
 
     def read(self, path: Path, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """Read a file.

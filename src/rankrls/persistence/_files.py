@@ -227,8 +227,7 @@ def steps_of(model: Any) -> list[Any]:
 def _ranker(model: Any) -> Any:
     """A model, or the last step of a pipeline."""
     final = steps_of(model)[-1]
-    public = is_listed(final) and type(final).__name__ in rankrls.__all__
-    if not (public and isinstance(final, Ranker | ConditionalRanker)):
+    if not isinstance(final, Ranker | ConditionalRanker):
         what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
         problem = f"A model file contains an estimator of rankrls, or a Pipeline that ends in one; got {what}."
         raise InputError(problem, parameter="model")

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankrls._errors import InputError
 from rankrls._typing import Array
-from rankrls.io import PairTable, Rows, open_dataset
+from rankrls.io import Dataset, PairTable, Rows, open_dataset
 from rankrls.io._text import few
 from rankrls.io.reading import ReadOptions
 from rankrls.io.rows import Schema
@@ -101,7 +101,7 @@ class StoredModel:
             note(f"{path} names features up to number {last} only; the others of {table.n_features} count as 0.")
         return table
 
-    def open(self, path: Path, **how: Any) -> Any:
+    def open(self, path: Path, **how: Any) -> Dataset:
         """Open data that are read in parts, with the features that the model was fitted to.
 
         Parameters
@@ -113,7 +113,7 @@ class StoredModel:
         Raises
         ------
         InputError
-            If the model encodes tables, or the data have another number of features.
+            If the model encodes tables.
         """
         if self.encoder is not None:
             problem = "the model encodes tables, and here it needs whole queries. Name one file."
@@ -121,11 +121,7 @@ class StoredModel:
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
         how |= {role: how.get(role) or self.schema.columns.get(role) for role in roles}
         how["features"] = how.get("features") or self.schema.features
-        data = open_dataset(path, **how)
-        needed = self.schema.n_features
-        if data.n_features != needed:
-            raise InputError(f"the data have {data.n_features} features, but the model needs {needed}.", file=str(path))
-        return data
+        return open_dataset(path, **how)
 
     def check_queries(self, table: Rows) -> None:
         """Refuse rows without query ids if the model was fitted with queries."""
