@@ -37,9 +37,7 @@ UNDER_WHAT_IT_HOLDS = {
     "io/files": "io/test_atomic",
     # formats of engines, each by the same oracles
     "export/_model": "export/test_engines",
-    "export/elasticsearch": "export/test_engines",
     "export/onnx_graph": "export/test_engines",
-    "export/solr": "export/test_engines",
 }
 """The tests of modules that have none of their own name."""
 MODULES = sorted(

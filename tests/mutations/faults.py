@@ -445,7 +445,7 @@ FAULTS = [
     ),
     # export
     *_planted(
-        "export/_engines.py",
+        "export/engines.py",
         "export/test_engines.py export/test_tables.py",
         ("float(weights[other] - weights[family] @ centres[family])", "float(weights[other])"),
         ("centres += spreads * step.centre", "centres += step.centre"),
@@ -478,14 +478,14 @@ FAULTS = [
         ("    items = items - centre\n", ""),
     ),
     *_planted(
-        "export/solr.py",
+        "export/engines.py",
         "export/test_engines.py export/test_tables.py",
         ('_function(f"max(0,sub(0,{known}))")', '_function(f"max(0,{known})")'),
         ("scaled = (term.centre, term.spread) != (0.0, 1.0)", "scaled = term.centre != 0.0"),
         ("defaultValue=feature.fill)", "defaultValue=0.0)"),
     ),
     *_planted(
-        "export/elasticsearch.py",
+        "export/engines.py",
         "export/test_engines.py export/test_tables.py",
         ("constant -= term.weight * term.centre", "constant += term.weight * term.centre"),
         ("                constant += term.weight\n", ""),

@@ -1,11 +1,15 @@
 """Export of models to formats of search engines and other runtimes."""
 
-from rankrls.export._engines import positive_offset
 from rankrls.export._model import Exported
-from rankrls.export.elasticsearch import to_elasticsearch, to_elasticsearch_query, to_opensearch
+from rankrls.export.engines import (
+    positive_offset,
+    to_elasticsearch,
+    to_elasticsearch_query,
+    to_opensearch,
+    to_solr,
+)
 from rankrls.export.json_scorer import to_json
 from rankrls.export.onnx_graph import to_onnx
-from rankrls.export.solr import to_solr
 from rankrls.export.sql import to_sql
 
 __all__ = [

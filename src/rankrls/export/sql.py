@@ -10,8 +10,8 @@ import numpy as np
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.export._engines import uses
 from rankrls.export._model import Exported, Steps, Weights, fitted_function, refuse, scaling_steps, table_features
+from rankrls.export.engines import uses
 from rankrls.models._pipelines import check_target, fitted_ranker, table_encoder
 from rankrls.preprocessing import EncodedFeature, TableEncoder
 from rankrls.preprocessing._table_encoder import TEXT_FEATURES
