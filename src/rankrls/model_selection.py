@@ -42,7 +42,7 @@ from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.pairs import concordance_of_targets, held_out_labels
+from rankrls.numerics.pairs import held_out_concordance, held_out_labels
 from rankrls.selection.folds import check_folds_leave_something, preference_units
 from rankrls.selection.least_squares import LeastSquaresProblem
 from rankrls.selection.leave_pair_out import (
@@ -1043,5 +1043,5 @@ def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, va
         return means if plan.greater_is_better else -means
     (solver,) = problem.solvers
     graph = replace(graph, y=graph.y[:, targets])
-    share = concordance_of_targets(solver.smoother, graph, solver.features, values, problem.setting.balance).T
+    share = held_out_concordance(solver.smoother, graph, solver.features, values, problem.setting.balance)[0].T
     return share if plan.greater_is_better else share - 1.0

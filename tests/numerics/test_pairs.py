@@ -9,11 +9,11 @@ from hypothesis import given, strategies as st
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.pairs import (
     feature_rounding,
+    held_out_concordance,
     held_out_margins,
     hold_out_preferred_pairs,
     kernel_features,
     kernel_rounding,
-    leave_pair_out,
     unsupported_reason,
 )
 from rankrls.numerics.smoother import DualEquations, normal_equations
@@ -55,7 +55,7 @@ def test_every_pair_is_scored_as_by_the_refit_without_it(seed, lengths, n, weigh
     dual = DualEquations.of_kernel(X @ X.T, graph).smoother()
     alphas = np.array([1e4, 1.0, 1e-2, 1e-5]) * primal.top
     if not pairs:
-        assert np.isnan(leave_pair_out(primal, graph, X, alphas, balance)[0]).all()
+        assert np.isnan(held_out_concordance(primal, graph, X, alphas, balance)[0]).all()
         return
     i, j = np.array(pairs).T
     weight = np.ones(len(i)) if w is None else w[i] * w[j]
@@ -64,7 +64,7 @@ def test_every_pair_is_scored_as_by_the_refit_without_it(seed, lengths, n, weigh
     for smoother in (primal, dual):
         margins = held_out_margins(smoother, graph, X, alphas, i, j, balance)
         np.testing.assert_allclose((margins - wanted) / scale, 0.0, atol=1e-6)
-        score, error = leave_pair_out(smoother, graph, X, alphas, balance)
+        (score,), error = held_out_concordance(smoother, graph, X, alphas, balance)
         far = np.abs(wanted / scale) > 1e-5
         right = weight @ (0.5 + 0.5 * np.sign(margins))
         assert (np.sign(margins) == np.sign(wanted))[far].all()

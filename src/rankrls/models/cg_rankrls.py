@@ -30,7 +30,7 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.ranker import Chooses
 from rankrls.models.spec import Accepts, Spec, graph_settings, kind_of
-from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, System, largest_eigenvalue
+from rankrls.numerics.krylov import KernelSystem, KrylovRun, Status, System, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import random_numbers
 from rankrls.selection.krylov import Surface, Watched, krylov_systems
@@ -242,7 +242,8 @@ class CGRankRLS(Chooses):
             kernel=Kernel(self.kernel),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             selection=self.selection,
-            cg=MultiShiftCG(float(self.tol), int(self.max_iter)),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
             patience=int(self.patience),
             random_state=self.random_state,
         ).choosing(self._grid(), self.scoring, self.rule, self.cv, self.verbose)
@@ -267,14 +268,16 @@ class CGSpec(Spec):
     ----------
     kernel : Kernel
     selection : {"hybrid", "tikhonov", "early_stopping"}
-    cg : MultiShiftCG
+    tol : float
+    max_iter : int
     patience : int
     random_state : int, Generator, RandomState or None
     """
 
     kernel: Kernel
     selection: str
-    cg: MultiShiftCG
+    tol: float
+    max_iter: int
     patience: int
     random_state: RandomState
 
@@ -293,7 +296,8 @@ class CGSpec(Spec):
             grid = _grid(systems()) if self.grid is None else self.grid
 
             def start(train: Index | None = None, watched: Matrix = None) -> list[KrylovRun]:
-                return [self.cg.init(system, right, grid) for system, right in systems(train, watched)]
+                parts = systems(train, watched)
+                return [KrylovRun(system, right, grid, self.tol, self.max_iter) for system, right in parts]
 
             splits = [] if plan is None else plan.splits(data.whole())
             watched = [
@@ -301,9 +305,7 @@ class CGSpec(Spec):
             ]
             final = watched[0].runs if len(splits) == 1 and splits[0].train is None else start()
             every = self.selection != "tikhonov"
-            surface = Surface(
-                self.cg, grid, final, watched, every, self.patience, measure.greater_is_better, self.verbose
-            )
+            surface = Surface(grid, final, watched, every, self.patience, measure.greater_is_better, self.verbose)
             surface.run()
             surface.choose_by(self.rule, start)
             return self._found(surface, data, "nothing held out" if plan is None else plan.description)
@@ -387,18 +389,18 @@ class CGSpec(Spec):
         k = surface.best[0]
         if surface.every_iteration:
             if surface.still_improving:
-                max_iter = self.cg.max_iter
+                max_iter = self.max_iter
                 return f"the measure still improved after max_iter={max_iter} iterations. Increase max_iter."
             if "breakdown" in surface.status():
                 return "the iteration broke down early, because of rounding or an indefinite kernel."
             return ""
-        verified = [self.cg.verify(run, k) for run in surface.final]
+        verified = [run.verify(k) for run in surface.final]
         ended = next((s for s in (Status.BREAKDOWN, Status.STAGNATED, Status.MAX_ITER) if s in verified), None)
         if ended is None:
             return ""
         residual = max(float(run.residuals[k]) for run in surface.final)
         return (
-            f"alpha={surface.alphas[k]:g} has not converged to tol={self.cg.tol:g} ({ended}: {_REASONS[ended]}; the "
+            f"alpha={surface.alphas[k]:g} has not converged to tol={self.tol:g} ({ended}: {_REASONS[ended]}; the "
             f"residual is {residual:.1e}). Increase max_iter, tol or alpha."
         )
 

@@ -136,19 +136,35 @@ System: TypeAlias = FeatureSystem | KernelSystem
 
 
 class KrylovRun:
-    """State of a run, which starts at x = 0; :meth:`MultiShiftCG.step` advances it by one iteration.
+    """A run for ``(A + alpha I) x = b``, for every alpha from one Krylov space; :meth:`step` advances it.
 
-    Shifts are sorted inside; results are in the caller's order.
+    A run starts at x = 0, so that alpha = 0 converges to the solution of minimum norm. Shifts are sorted inside, and
+    the smallest alpha is the seed; results are in the caller's order.
 
-    Attributes
+    Parameters
     ----------
-    iteration : int
-        Number of iterations done.
-    marked : ndarray of shape (size,) or None
-        Iterate stored by the last call of :meth:`mark`.
+    system : FeatureSystem or KernelSystem
+    right : ndarray of shape (size,)
+    alphas : ndarray
+        Regularization values in any order.
+    tol : float
+        Relative tolerance: a shift has converged, and is frozen, if the norm of its residual is at most ``tol ||b||``.
+    max_iter : int
+        Maximum number of iterations, at least 1.
+
+    Notes
+    -----
+    An iteration costs one product with A and O(size x running shifts). In exact arithmetic, each shift's iterates are
+    those of a separate run of conjugate gradients, there are at most rank + 1 of them, and
+    ``t <= 1/2 sqrt(kappa) ln(2 / eps)`` iterations suffice to reduce the error by a factor eps in the norm of the
+    matrix (Airola et al. 2010, section 3.3). In floating point, iterates of different runs may differ, but converged
+    solutions do not.
+
+    A run ends as :attr:`Status.BREAKDOWN` if a direction has no positive curvature, which rounding or an indefinite
+    kernel can cause; iterates stay as they were.
     """
 
-    def __init__(self, system: System, right: Array, alphas: Array) -> None:
+    def __init__(self, system: System, right: Array, alphas: Array, tol: float = 1e-5, max_iter: int = 500) -> None:
         order = np.argsort(alphas, kind="stable")
         count = len(alphas)
         self._place = np.argsort(order)
@@ -156,6 +172,8 @@ class KrylovRun:
         self.right = right
         self.right_norm = float(np.linalg.norm(right))
         self.alphas = np.asarray(alphas, dtype=np.float64)[order]
+        self.tol = tol
+        self.max_iter = max_iter
         self.r = right.copy()
         self.p = right.copy()
         self.squared = self.right_norm**2
@@ -171,7 +189,8 @@ class KrylovRun:
         self.active = count
         self.iterations_sorted = np.zeros(count, dtype=np.intp)
         self.status_sorted = [Status.RUNNING] * count
-        self.marked: Array | None = None
+        if self.right_norm == 0.0:
+            self._end(Status.CONVERGED, 0)
 
     @property
     def done(self) -> bool:
@@ -202,114 +221,72 @@ class KrylovRun:
         """Scores of the watched items by the iterates of the given alphas, (n_watched, len(which))."""
         return np.asarray(self.watched[0][:, self._place[which]])
 
-    def mark(self, k: int) -> None:
-        """Store the current iterate of alpha number k as ``marked``."""
-        self.marked = self.solution(k)
-
     def solution(self, k: int) -> Array:
         """Current iterate of alpha number k, (size,)."""
         return self.x[:, self._place[k]].copy()
 
-
-@dataclass(frozen=True)
-class MultiShiftCG:
-    """Solve ``(A + alpha I) x = b`` for every alpha from one Krylov space.
-
-    ``init`` starts a run at x = 0, so that alpha = 0 converges to the solution of minimum norm; ``step`` advances it by
-    one iteration.
-
-    Parameters
-    ----------
-    tol : float
-        Relative tolerance: a shift has converged, and is frozen, if the norm of its residual is at most ``tol ||b||``.
-    max_iter : int
-        Maximum number of iterations, at least 1.
-
-    Notes
-    -----
-    An iteration costs one product with A and O(size x running shifts). In exact arithmetic, each shift's iterates are
-    those of a separate run of conjugate gradients, there are at most rank + 1 of them, and
-    ``t <= 1/2 sqrt(kappa) ln(2 / eps)`` iterations suffice to reduce the error by a factor eps in the norm of the
-    matrix (Airola et al. 2010, section 3.3). In floating point, iterates of different runs may differ, but converged
-    solutions do not.
-
-    A run ends as :attr:`Status.BREAKDOWN` if a direction has no positive curvature, which rounding or an indefinite
-    kernel can cause; iterates stay as they were.
-    """
-
-    tol: float = 1e-5
-    max_iter: int = 500
-
-    def init(self, system: System, right: Array, alphas: Array) -> KrylovRun:
-        """Start at zero. Alphas may be in any order; the smallest is the seed."""
-        run = KrylovRun(system, right, alphas)
-        if run.right_norm == 0.0:
-            self._end(run, Status.CONVERGED, 0)
-        return run
-
-    def step(self, run: KrylovRun) -> KrylovRun:
+    def step(self) -> None:
         """Perform one iteration in place, or nothing if all shifts have ended."""
-        if run.done:
-            return run
-        q, watched = run.system.apply(run.p)
-        seed = float(run.alphas[0])
-        active = run.active
+        if self.done:
+            return
+        q, watched = self.system.apply(self.p)
+        seed = float(self.alphas[0])
+        active = self.active
         if seed:
-            q = q + seed * run.p
-        curvature = float(run.p @ q)
-        if not (curvature > 0.0 and np.isfinite(curvature) and np.isfinite(run.squared / curvature)):
-            self._end(run, Status.BREAKDOWN, 0)
-            return run
-        gamma = run.squared / curvature
-        shifts = run.alphas[:active] - seed
-        rho = 1.0 / (1.0 + shifts * gamma + (gamma * run.beta / run.gamma) * (1.0 - run.rho[:active]))
-        zeta = run.zeta[:active]
-        shift_beta = run.shift_beta[:active]
+            q = q + seed * self.p
+        curvature = float(self.p @ q)
+        if not (curvature > 0.0 and np.isfinite(curvature) and np.isfinite(self.squared / curvature)):
+            self._end(Status.BREAKDOWN, 0)
+            return
+        gamma = self.squared / curvature
+        shifts = self.alphas[:active] - seed
+        rho = 1.0 / (1.0 + shifts * gamma + (gamma * self.beta / self.gamma) * (1.0 - self.rho[:active]))
+        zeta = self.zeta[:active]
+        shift_beta = self.shift_beta[:active]
         shift_gamma = gamma * rho
-        _advance(run.r, zeta, shift_beta, shift_gamma, run.directions, run.x)
+        _advance(self.r, zeta, shift_beta, shift_gamma, self.directions, self.x)
         if watched is not None:
             # r_k = p_k - beta_{k-1} p_{k-1}, and likewise for every linear function of them
-            of_r = watched if run.watched_p is None else watched - run.beta * run.watched_p
-            _advance(of_r, zeta, shift_beta, shift_gamma, run.watched[1], run.watched[0])
-            run.watched_p = watched
-        run.r -= gamma * q
-        squared = float(run.r @ run.r)
-        run.beta = squared / run.squared
-        run.gamma = gamma
-        run.squared = squared
-        run.p *= run.beta
-        run.p += run.r
-        run.zeta[:active] *= rho
-        run.rho[:active] = rho
-        run.shift_beta[:active] = run.beta * rho**2
-        run.iteration += 1
-        run.iterations_sorted[:active] = run.iteration
-        small = run.zeta[:active] * np.sqrt(squared) <= max(self.tol, _PRECISION) * run.right_norm
+            of_r = watched if self.watched_p is None else watched - self.beta * self.watched_p
+            _advance(of_r, zeta, shift_beta, shift_gamma, self.watched[1], self.watched[0])
+            self.watched_p = watched
+        self.r -= gamma * q
+        squared = float(self.r @ self.r)
+        self.beta = squared / self.squared
+        self.gamma = gamma
+        self.squared = squared
+        self.p *= self.beta
+        self.p += self.r
+        self.zeta[:active] *= rho
+        self.rho[:active] = rho
+        self.shift_beta[:active] = self.beta * rho**2
+        self.iteration += 1
+        self.iterations_sorted[:active] = self.iteration
+        small = self.zeta[:active] * np.sqrt(squared) <= max(self.tol, _PRECISION) * self.right_norm
         # the larger alpha, the smaller the residual: the converged shifts are the last ones
-        self._end(run, Status.CONVERGED, int(active - np.argmin(small[::-1])) if not small.all() else 0)
-        if run.iteration >= self.max_iter:
-            self._end(run, Status.MAX_ITER, 0)
-        return run
+        self._end(Status.CONVERGED, int(active - np.argmin(small[::-1])) if not small.all() else 0)
+        if self.iteration >= self.max_iter:
+            self._end(Status.MAX_ITER, 0)
 
-    def verify(self, run: KrylovRun, k: int) -> Status:
+    def verify(self, k: int) -> Status:
         """Status of alpha number k, after a check of the true residual of a solution reported as converged.
 
         It has stagnated, because of rounding, if the recurrence's residual is below the tolerance while the true one is
         more than ten times the tolerance. One product.
         """
-        place = int(run._place[k])
-        if run.status_sorted[place] is Status.CONVERGED:
-            x = run.solution(k)
-            true = np.linalg.norm(run.right - run.system.apply(x)[0] - run.alphas[place] * x)
-            if not true <= 10.0 * max(self.tol, 1e3 * _PRECISION) * run.right_norm:
-                run.status_sorted[place] = Status.STAGNATED
-        return run.status_sorted[place]
+        place = int(self._place[k])
+        if self.status_sorted[place] is Status.CONVERGED:
+            x = self.solution(k)
+            true = np.linalg.norm(self.right - self.system.apply(x)[0] - self.alphas[place] * x)
+            if not true <= 10.0 * max(self.tol, 1e3 * _PRECISION) * self.right_norm:
+                self.status_sorted[place] = Status.STAGNATED
+        return self.status_sorted[place]
 
-    def _end(self, run: KrylovRun, status: Status, first: int) -> None:
+    def _end(self, status: Status, first: int) -> None:
         """Freeze the running shifts from number ``first`` on."""
-        for k in range(first, run.active):
-            run.status_sorted[k] = status
-        run.active = min(run.active, first)
+        for k in range(first, self.active):
+            self.status_sorted[k] = status
+        self.active = min(self.active, first)
 
 
 @compiled
@@ -329,14 +306,13 @@ def largest_eigenvalue(system: System, right: Array, products: int = 10) -> floa
     this space, and this start, unlike a random one, does not depend on the order of the rows. 0 if the right-hand side
     is 0.
     """
-    cg = MultiShiftCG(tol=_INVARIANT, max_iter=products)
-    run = cg.init(system, right, np.zeros(1))
+    run = KrylovRun(system, right, np.zeros(1), _INVARIANT, products)
     diagonal: list[float] = []
     beside: list[float] = []
     while not run.done:
         before = run.beta / run.gamma
         iteration = run.iteration
-        cg.step(run)
+        run.step()
         if run.iteration > iteration:
             diagonal.append(1.0 / run.gamma + before)
             beside.append(np.sqrt(run.beta) / run.gamma)

@@ -77,7 +77,7 @@ def _is_regression(graph: LabelledGraph) -> bool:
     return graph.e3 == 1.0
 
 
-def leave_pair_out(
+def held_out_concordance(
     smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, balance: str = "examples"
 ) -> tuple[Array, Array]:
     """Concordance of all pairs of different labels inside queries, with each pair left out in turn.
@@ -96,47 +96,31 @@ def leave_pair_out(
 
     Returns
     -------
-    score : ndarray of shape (alphas,)
+    score : ndarray of shape (targets, alphas)
         Share of the pairs that are scored in the order of their labels, plus half the share of tied scores; the weight
-        of a pair is the product of its items' weights. Mean over the targets that have pairs; NaN if none has any.
+        of a pair is the product of its items' weights. NaN for a target without pairs.
     standard_error : ndarray of shape (alphas,)
-        Standard error from the projection of the U-statistic onto its items (Hoeffding 1948).
+        Standard error of the mean over the targets that have pairs, from the projection of the U-statistic onto its
+        items (Hoeffding 1948); NaN if none has any.
 
     Notes
     -----
-    O(m^2 k) per alpha with k eigenvectors, and memory for m k numbers and blocks of 128 x m.
+    O(m^2 k) per alpha with k eigenvectors, and memory for m k numbers and blocks of 128 x m. Targets share all but a
+    few operations per pair.
     """
     plan = _Plan.of(smoother, graph, X)
     seen = plan.comparable_weight()
-    judged = seen.any(axis=0)
+    total = seen.sum(axis=0)
+    judged = total > 0.0
 
-    def judge(alpha: float) -> tuple[float, float]:
-        if not judged.any():
-            return np.nan, np.nan
-        won = plan.won(alpha)[:, judged]
-        share = won.sum(axis=0) / seen[:, judged].sum(axis=0)
-        influence = (won - share * seen[:, judged]) / seen[:, judged].sum(axis=0)
-        return float(share.mean()), 2.0 * float(np.linalg.norm(influence.mean(axis=1)))
+    def judge(alpha: float) -> tuple[Array, float]:
+        won = plan.won(alpha)
+        share = np.divide(won.sum(axis=0), total, out=np.full_like(total, np.nan), where=judged)
+        influence = (won - share * seen)[:, judged] / total[judged]
+        return share, 2.0 * float(np.linalg.norm(influence.sum(axis=1)) / (judged.sum() or np.nan))
 
-    found = np.array(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())))
-    return found[:, 0], found[:, 1]
-
-
-def concordance_of_targets(
-    smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, balance: str = "examples"
-) -> Array:
-    """Score of :func:`leave_pair_out` for each target of the graph separately, (targets, alphas).
-
-    Targets share all but a few operations per pair.
-    """
-    plan = _Plan.of(smoother, graph, X)
-    total = plan.comparable_weight().sum(axis=0)
-
-    def judge(alpha: float) -> Array:
-        found: Array = np.divide(plan.won(alpha).sum(axis=0), total, out=np.full_like(total, np.nan), where=total > 0.0)
-        return found
-
-    return np.stack(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())), axis=1)
+    shares, errors = zip(*map_chunks(judge, pair_alphas(graph, alphas, balance).tolist()), strict=True)
+    return np.stack(shares, axis=1), np.array(errors)
 
 
 def held_out_margins(

@@ -19,7 +19,6 @@ from rankrls.numerics.krylov import (
     KernelSystem,
     KrylovRun,
     LaplacianProduct,
-    MultiShiftCG,
     RowProducts,
     Status,
     System,
@@ -95,7 +94,6 @@ class Surface:
 
     Parameters
     ----------
-    cg : MultiShiftCG
     alphas : ndarray
     final : list of KrylovRun
         Runs of the model, one per target.
@@ -110,7 +108,6 @@ class Surface:
         1 shows a progress bar over the iterations; 0 shows it only on a terminal.
     """
 
-    cg: MultiShiftCG
     alphas: Array
     final: list[KrylovRun]
     parts: list[Watched]
@@ -126,6 +123,8 @@ class Surface:
         self._columns = list[Column]()
         self._best_goodness = -np.inf
         self._row = 0
+        self._solutions = list[Array]()
+        self._max_iter = self.final[0].max_iter
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
         self._own_best = np.full(len(self.alphas), -np.inf)
         runs = {id(run): run for run in [*self.final, *(run for part in self.parts for run in part.runs)]}
@@ -133,14 +132,14 @@ class Surface:
 
     def run(self) -> None:
         """Iterate until nothing changes or patience ends; the measure is evaluated after each iteration."""
-        for _ in progress(range(self.cg.max_iter), self.verbose, "iterations"):
+        for _ in progress(range(self._max_iter), self.verbose, "iterations"):
             moving = np.any([run.running for run in self._runs], axis=0)
             waiting = self.iteration - self._improved < self.patience
             # systems without anything to learn are evaluated once, too
             if self.iteration and not (moving & waiting if self.every_iteration else moving).any():
                 break
             for run in self._runs:
-                self.cg.step(run)
+                run.step()
             self.iteration += 1
             if self.parts:
                 self._record([part.curve() for part in self.parts])
@@ -166,7 +165,7 @@ class Surface:
             self.final = restart()
             for _ in range(row + 1):
                 for run in self.final:
-                    self.cg.step(run)
+                    run.step()
         self._choose(k)
 
     def optimism(self, rule: str) -> float:
@@ -198,7 +197,7 @@ class Surface:
 
     def solutions(self) -> list[Array]:
         """Coefficients of the best entry, one array per target."""
-        return [np.asarray(run.marked) for run in self.final]
+        return self._solutions
 
     def table(self) -> Array:
         """The surface, (alphas, iterations)."""
@@ -229,7 +228,7 @@ class Surface:
     def still_improving(self) -> bool:
         """Whether the iterations ended before patience, with the best entry among the last ones."""
         waiting = self.iteration - self._row <= self.patience
-        return self.every_iteration and self.iteration >= self.cg.max_iter and waiting
+        return self.every_iteration and self.iteration >= self._max_iter and waiting
 
     def _record(self, curves: list[Curve]) -> None:
         """Record the current measures, and mark the best point so far."""
@@ -260,6 +259,5 @@ class Surface:
 
     def _choose(self, k: int) -> None:
         """Mark the current solution of alpha number k."""
-        for run in self.final:
-            run.mark(k)
+        self._solutions = [run.solution(k) for run in self.final]
         self.best = k, int(max(run.iterations[k] for run in self.final))

@@ -12,6 +12,7 @@ from rankrls._errors import InputError
 from rankrls._queries import label_varies
 from rankrls._typing import Array, Index
 from rankrls.metrics import Measure
+from rankrls.metrics._measure import mean_of_judged
 from rankrls.numerics.concordance import (
     CONFIDENCE,
     concordance_interval,
@@ -20,7 +21,7 @@ from rankrls.numerics.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.numerics.pairs import held_out_margins, hold_out_preferred_pairs, leave_pair_out, unsupported_reason
+from rankrls.numerics.pairs import held_out_concordance, held_out_margins, hold_out_preferred_pairs, unsupported_reason
 from rankrls.numerics.smoother import Equations
 from rankrls.selection.least_squares import LeastSquaresProblem, check_positive
 
@@ -55,7 +56,8 @@ def query_concordance(
     y = data.Y[:, 0]
     codes = data.layout.codes
     if pairs is None:
-        score, error = leave_pair_out(*held_out, balance)
+        shares, error = held_out_concordance(*held_out, balance)
+        score = mean_of_judged(shares)
         disjoint = min(disjoint_pairs(labels, codes) for labels in data.Y.T)
         ends = concordance_interval(score, error, disjoint, confidence)
         return Concordance(score, error, np.stack(ends), sum(ordered_pairs(labels, codes) for labels in data.Y.T), None)
