@@ -40,7 +40,7 @@ class _OnDask:
         X : dask data frame or array
             Features; the chunks of an array may be sparse (scipy, CSR). A data frame may also contain the labels and
             query ids.
-        y, qid, sample_weight : dask series or array in the partitions of X; or the name of a column of X
+        y, qid, sample_weight : names of columns of a data frame X, or dask arrays
             Labels, query ids and weights.
 
         Returns
@@ -51,8 +51,8 @@ class _OnDask:
         ------
         InputError
             If X is not a Dask collection; if workers lack rankrls or have another version; if columns do not exist or
-            are not numeric; if partitions differ; if a query of arrays is in two chunks; and as ``fit_dataset`` of the
-            estimator of the same name.
+            are not numeric; if a query of arrays is in two chunks; and as ``fit_dataset`` of the estimator of the same
+            name.
 
         Notes
         -----
@@ -153,8 +153,8 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> Dataset:
     Raises
     ------
     InputError
-        If X is not a Dask collection; if partitions differ; if columns do not exist or are not numeric; and if a query
-        of arrays is in two chunks.
+        If X is not a Dask collection; if columns do not exist or are not numeric; and if a query of arrays is in two
+        chunks.
     """
     if not hasattr(X, "__dask_graph__"):
         problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for other types."
@@ -171,15 +171,15 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> Dataset:
             raise InputError(problem, parameter="qid")
         n_features = int(X.shape[1])
     else:
-        frame, columns = _with_columns(X, given)
-        features = [name for name in frame.columns if name not in columns.values()]
-        _check_numbers(frame, features)
-        sizes, n_queries = _sizes(_blocks(frame[columns["qid"]]))
+        _check_columns(X, given)
+        features = [name for name in X.columns if name not in given.values()]
+        _check_numbers(X, features)
+        sizes, n_queries = _sizes(_blocks(X[qid]))
         if n_queries is None:
-            frame = _shuffled(frame, columns["qid"])
-            sizes, n_queries = _sizes(_blocks(frame[columns["qid"]]))
-        partitions = _blocks(frame)
-        blocks = {name: [part[column] for part in partitions] for name, column in {"X": features, **columns}.items()}
+            X = _shuffled(X, qid)
+            sizes, n_queries = _sizes(_blocks(X[qid]))
+        partitions = _blocks(X)
+        blocks = {name: [part[column] for part in partitions] for name, column in {"X": features, **given}.items()}
         names = tuple(map(str, features))
         n_features = len(features)
     starts = np.cumsum([0, *sizes]).tolist()
@@ -196,20 +196,13 @@ def _sizes(blocks: list[Any]) -> tuple[list[int], int | None]:
     return [*map(len, found)], n_queries if n_queries == sum(map(len, different)) else None
 
 
-def _with_columns(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A data frame extended by labels, query ids and weights, and the names of their columns."""
-    columns = {name: value for name, value in given.items() if isinstance(value, str)}
+def _check_columns(frame: Any, columns: dict[str, Any]) -> None:
+    """Refuse columns that a data frame lacks."""
     for name, column in columns.items():
-        if column not in X.columns:
-            problem = f"X has no column {column!r} ({name}).{did_you_mean(column, map(str, X.columns))}"
-            raise InputError(problem, parameter=name, column=column)
-    others = {name: value for name, value in given.items() if name not in columns}
-    for name, value in others.items():
-        if getattr(value, "npartitions", None) != X.npartitions:
-            problem = f"{name} must name a column of X, or be a Dask series in the {X.npartitions} partitions of X."
-            raise InputError(problem, parameter=name)
-        columns[name] = f"rankrls {name}"
-    return X.assign(**{columns[name]: value for name, value in others.items()}), columns
+        if not isinstance(column, str) or column not in frame.columns:
+            problem = f"{name} must name a column of the data frame X; got {column!r:.60}."
+            problem += did_you_mean(column, map(str, frame.columns))
+            raise InputError(problem, parameter=name, column=column if isinstance(column, str) else None)
 
 
 def _check_numbers(frame: Any, features: list[Any]) -> None:
