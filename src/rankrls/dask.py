@@ -81,8 +81,8 @@ class _OnDask:
     def to_local(self) -> Any:
         """Return the ordinary estimator, which can be saved, exported and explained."""
         cls = next(base for base in type(self).__mro__ if base.__module__.startswith("rankrls.models."))
-        out = cls(**self.get_params(deep=False))  # type: ignore[attr-defined]
-        out.__dict__.update(vars(self))
+        out: Any = object.__new__(cls)
+        vars(out).update(vars(self))
         return out
 
 

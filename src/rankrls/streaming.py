@@ -261,10 +261,8 @@ class StreamedItems(Data):
         Raises
         ------
         InputError
-            If there are no rows, or if parts do not contain whole queries.
+            If parts do not contain whole queries.
         """
-        if not dataset.n_rows:
-            raise InputError("The dataset has no rows.", parameter="data")
         check_whole_queries(dataset)
         names = None if dataset.feature_names is None else np.array(dataset.feature_names, dtype=object)
         X = np.empty((0, dataset.n_features))

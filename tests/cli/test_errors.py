@@ -127,7 +127,7 @@ def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     refused("rank", "m.rankrls", "test.txt", "--global", Refusal("different queries"))
     letor(files / "rows.txt", X, y, qid)
     refused("explain", "m.rankrls", "test.txt", "d900", Refusal("0 rows have 'd900' as id", "'d0'"))
-    refused("explain", "m.rankrls", "rows.txt", "96", Refusal("number, from 0", "(--id)"))
+    refused("explain", "m.rankrls", "rows.txt", "96", Refusal("as number", "(--id)"))
     twice = (files / "test.txt").read_text().replace("d9\n", "d0\n")
     (files / "twice.txt").write_text(twice)
     refused("explain", "m.rankrls", "twice.txt", "d0", Refusal("2 rows have 'd0' as id", "(--query)"))

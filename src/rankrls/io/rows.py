@@ -264,15 +264,13 @@ def row_of(item: str, table: Rows, query: str | None = None) -> int:
     InputError
         If no row has this name, or several have it.
     """
+    kind = "id" if table.docids is not None else "number, because ids are not named (id)"
     names = [*map(str, range(table.n_rows))] if table.docids is None else table.docids.tolist()
-    inside = [query] * table.n_rows if query is None or table.qid is None else [*map(str, table.qid.tolist())]
-    found = [row for row, of in enumerate(zip(names, inside, strict=True)) if of == (item, query)]
+    inside = repeat(query) if query is None or table.qid is None else map(str, table.qid.tolist())
+    found = [row for row, of in enumerate(zip(names, inside)) if of == (item, query)]  # noqa: B905
     if len(found) != 1:
-        what = (
-            "number, from 0; for ids, name their column (id)" if table.docids is None else f"id, such as {names[0]!r}"
-        )
-        message = f"{len(found)} rows have {item!r} as {what}. Name one row, with its query (query) if ids repeat."
-        raise InputError(message, file=table.path)
+        message = f"{len(found)} rows have {item!r} as {kind}, such as {names[0]!r}."
+        raise InputError(f"{message} Name one row, with its query (query) if ids repeat.", file=table.path)
     return found[0]
 
 

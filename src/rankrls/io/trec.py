@@ -83,26 +83,24 @@ def _load(path: Source, columns: str, column: str) -> dict[str, dict[str, float]
     at = names.index(column)
     text = Text(path)
     found: dict[str, dict[str, float]] = {}
-    line = 0
-    for block in text.blocks():
-        for row in block.splitlines():
-            line += 1
-            cells = row.split()
-            if not cells:
-                continue
-            if len(cells) != len(names) or not is_utf8(row):
-                problem = f"a line must be {columns!r} in UTF-8, between blanks; got {quoted(row)}."
-                raise InputError(problem, file=text.name, line=line)
-            value = cell_number(cells[at].decode())
-            if not math.isfinite(value):
-                problem = f"the {column} must be a finite number; got {quoted(cells[at])}."
-                raise InputError(problem, column=column, file=text.name, line=line)
-            documents = found.setdefault(cells[0].decode(), {})
-            document = cells[2].decode()
-            if document in documents:
-                problem = f"query {cells[0].decode()!r} has document {document!r} a second time. Keep one of the lines."
-                raise InputError(problem, column="document", file=text.name, line=line)
-            documents[document] = value
+    for line, row in enumerate(text.lines(), 1):
+        cells = row.split()
+        if not cells:
+            continue
+        if len(cells) != len(names) or not is_utf8(row):
+            problem = f"a line must be {columns!r} in UTF-8, between blanks; got {quoted(row)}."
+            raise InputError(problem, file=text.name, line=line)
+        value = cell_number(cells[at].decode())
+        if not math.isfinite(value):
+            problem = f"the {column} must be a finite number; got {quoted(cells[at])}."
+            raise InputError(problem, column=column, file=text.name, line=line)
+        query = cells[0].decode()
+        document = cells[2].decode()
+        documents = found.setdefault(query, {})
+        if document in documents:
+            problem = f"query {query!r} has document {document!r} a second time. Keep one of the lines."
+            raise InputError(problem, column="document", file=text.name, line=line)
+        documents[document] = value
     if not found:
         raise InputError(f"there is no line {columns!r}.", file=text.name)
     return found
