@@ -109,6 +109,7 @@ def test_the_text(tmp_path):
         (([[1.0]], [1], np.array([None])), Refusal("None", parameter="qid", row=0)),
         (([[1.0]], [1], ["a b"]), Refusal("'a b'", parameter="qid", row=0)),
         (([[1.0]], [1], ["a#b"]), Refusal("'a#b'", parameter="qid", row=0)),
+        (([[1.0]], [1], ["a\0"]), Refusal("NUL", parameter="qid", row=0)),
         (([[1.0], [1]], [1, 1], ["a", ""]), Refusal("''", parameter="qid", row=1)),
     ],
 )

@@ -465,16 +465,16 @@ def _by_query(tables: Iterable[Any], qid: str, folder: Path, n_buckets: int) -> 
     import pyarrow.compute as pc
     from pyarrow import ipc
 
-    writers: dict[int, Any] = {}
+    writers: list[Any] = []
     with ExitStack() as opened:
         for table in tables:
+            while len(writers) < n_buckets:
+                file = opened.enter_context(pa.OSFile(str(folder / f"{len(writers)}.arrow"), "wb"))  # or it stays open
+                writers.append(opened.enter_context(ipc.new_file(file, table.schema)))
             bucket_of = np.array([crc32(str(name).encode()) % n_buckets for name in table[qid].to_pylist()])
-            for bucket in np.unique(bucket_of).tolist():
-                if bucket not in writers:
-                    file = opened.enter_context(pa.OSFile(str(folder / f"{bucket}.arrow"), "wb"))  # or it stays open
-                    writers[bucket] = opened.enter_context(ipc.new_file(file, table.schema))
-                writers[bucket].write_table(table.filter(pa.array(bucket_of == bucket)))
-    for bucket in sorted(writers):
+            for bucket, writer in enumerate(writers):
+                writer.write_table(table.filter(pa.array(bucket_of == bucket)))
+    for bucket in range(n_buckets):
         with pa.memory_map(str(folder / f"{bucket}.arrow")) as source:
             rows = ipc.open_file(source).read_all()
             yield rows.take(pc.sort_indices(rows[qid]))

@@ -180,9 +180,7 @@ def save_table(
     given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
     for what, name, values in given:
         if values is not None:
-            texts = np.asarray(values).dtype.kind in "UO"  # fixed widths would truncate them
-            dtype = np.float64 if what == "y" else object if texts else None
-            leading.append((name, _vector(what, values, rows, dtype)))
+            leading.append((name, _vector(what, values, rows, np.float64 if what == "y" else None)))
 
     def block(part: slice) -> list[AnyArray]:
         values = features[part].toarray() if sparse.issparse(features) else features[part]
@@ -296,6 +294,8 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
 def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> AnyArray:
     """Array with one value for each row."""
     out = np.asarray(unmasked(values), dtype=dtype)
+    if out.dtype.kind == "U":
+        out = np.asarray(values, dtype=object)  # fixed widths would truncate texts
     if out.shape != (rows,):
         problem = f"{name} has shape {out.shape}, but X has {rows} rows: it needs one value per row."
         raise InputError(problem, parameter=name)
