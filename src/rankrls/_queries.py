@@ -59,7 +59,7 @@ class QueryLayout:
         """Stable permutation that brings the rows of each query together."""
         if self.contiguous:
             return np.arange(self.n_rows, dtype=np.intp)
-        return np.argsort(self.codes, kind="stable").astype(np.intp, copy=False)
+        return np.argsort(self.codes, kind="stable")
 
     @property
     def counts(self) -> Index:
@@ -79,7 +79,7 @@ class QueryLayout:
         appearance.
         """
         try:
-            return np.argsort(self.ids, kind="stable").astype(np.intp, copy=False)
+            return np.argsort(self.ids, kind="stable")
         except TypeError:
             return np.arange(self.n_queries, dtype=np.intp)
 
@@ -132,7 +132,7 @@ def label_varies(y: Array, layout: QueryLayout) -> Mask:
     """Whether each query contains two different labels, in any target."""
     if layout.n_rows == 0:
         return np.zeros(layout.n_queries, dtype=bool)
-    sorted_y = (y if y.ndim == 2 else y[:, None])[layout.order]
+    sorted_y = y.reshape(len(y), -1)[layout.order]
     first = np.repeat(sorted_y[layout.starts[:-1]], layout.counts, axis=0)
     return np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1])
 
@@ -245,26 +245,18 @@ def _check_no_missing(ids: AnyArray, name: str) -> None:
 
 
 def _group(ids: AnyArray, name: str) -> QueryLayout:
-    """Group by runs first: real files keep the rows of a query together, and then only the run heads are sorted."""
+    """Group by runs first: real files keep the rows of a query together, and then only the run heads are compared."""
     m = len(ids)
     heads = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))[:m]
-    run_codes, firsts = _codes_by_first_appearance(ids[heads], name)
+    seen: dict[Any, int] = {}
+    try:
+        codes_of_heads = [seen.setdefault(value, len(seen)) for value in ids[heads].tolist()]
+    except TypeError as error:
+        problem = f"{name} must contain hashable ids, such as numbers or strings: {error}."
+        raise InputError(problem, parameter=name) from None
+    run_codes = np.array(codes_of_heads, dtype=np.intp)
+    firsts = np.unique(run_codes, return_index=True)[1]
     codes = np.repeat(run_codes, np.diff(heads, append=m))
     counts = np.bincount(codes, minlength=len(firsts))
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.intp)
     return QueryLayout(ids[heads[firsts]], codes, starts, len(firsts) == len(heads))
-
-
-def _codes_by_first_appearance(values: AnyArray, name: str) -> tuple[Index, Index]:
-    """Number of each value in order of first appearance, and positions of the first appearances."""
-    if values.dtype.kind == "O":
-        seen: dict[Any, int] = {}
-        try:
-            codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
-        except TypeError as error:
-            problem = f"{name} must contain hashable ids, such as numbers or strings: {error}."
-            raise InputError(problem, parameter=name) from None
-        return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first)
-    return np.argsort(by_appearance)[inverse], first[by_appearance]

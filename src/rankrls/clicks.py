@@ -57,8 +57,6 @@ class Propensities(Shown):
         if there is only one query.
     impressions : ndarray of shape (k,)
         Number of impressions per position; 0 for known propensities.
-    pooled : int
-        Number of positions with few impressions, which share the value of the last position with enough impressions.
     assumed_shown : bool
         Whether impressions were missing, so that every row counts as shown once.
 
@@ -74,7 +72,6 @@ class Propensities(Shown):
     examination: Array
     standard_error: Array
     impressions: Array
-    pooled: int = 0
     assumed_shown: bool = False
 
     @classmethod
@@ -125,8 +122,6 @@ class Propensities(Shown):
             for k, theta, low, high, n in lines
         ]
         text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
-        if self.pooled:
-            text += f"\n{self.pooled} with fewer than {ENOUGH} impressions are pooled with the position before them."
         if self.assumed_shown:
             text += "\nWithout impressions, every row counts as shown once, including results that users did not reach."
         return text
@@ -228,8 +223,7 @@ def estimate_propensities(
     else:
         query = query_layout(qid, m).codes_by_id
     error = _bootstrap(features, codes, rates, n, theta, query, random_state)
-    pooled = len(positions) - len(theta)
-    return Propensities(positions, theta[group], error[group], shown, pooled, impressions is None)
+    return Propensities(positions, theta[group], error[group], shown, impressions is None)
 
 
 def corrected_clicks(

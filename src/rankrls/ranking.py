@@ -121,4 +121,4 @@ def docno_order(docno: Any, layout: QueryLayout) -> Index:
         problem = f"docno must contain one id per row, shape ({layout.n_rows},); got {ids.shape}."
         raise InputError(problem, parameter="docno")
     _, rank = np.unique(ids.astype(str), return_inverse=True)
-    return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
+    return np.lexsort((-rank, layout.codes))

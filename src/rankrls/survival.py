@@ -81,7 +81,7 @@ def survival_pairs(
     """
     t, observed = checked_times(time, event)
     layout = query_layout(qid, len(t))
-    order = np.lexsort((~observed, t, layout.codes)).astype(np.intp)
+    order = np.lexsort((~observed, t, layout.codes))
     codes = layout.codes[order]
     times = t[order]
     seen = observed[order]

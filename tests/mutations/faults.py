@@ -289,9 +289,9 @@ FAULTS = [
     *_planted(
         "preprocessing/_scalers.py",
         "preprocessing/test_scalers.py",
-        ("np.where(high > low, high - low, 1.0)", "np.where(high > low, high, 1.0)"),
-        ("rows = slice(low, high) if layout.contiguous else layout.order[low:high]", "rows = slice(low, high)"),
-        ("axis=0) / lengths[:, None]\n        block -=", "axis=0) / lengths.mean()\n        block -="),
+        ("above = query - query.min(axis=0)", "above = query"),
+        ("out[rows] = self._scaled(X[rows]", "out[rows] = self._scaled(X[: len(rows)]"),
+        ("        centred -= centred.mean(axis=0)\n", ""),
         ("scaler.fit(values, sample_weight=sample_weight)", "scaler.fit(values)"),
         ('if "scaler_" not in vars(self):', "if True:"),
     ),

@@ -348,8 +348,7 @@ class Measure:
         scores = check_scores(y_score, len(labels))
         weights = check_weights(sample_weight, len(labels))
         layout = query_layout(qid, len(labels))
-        matrix = scores if scores.ndim == 2 else scores[:, None]
-        values = self.per_query(labels, matrix, layout, weights, docno)
+        values = self.per_query(labels, scores.reshape(len(labels), -1), layout, weights, docno)
         if per_query:
             return values if scores.ndim == 2 else values[:, 0]
         average = mean_of_judged(values)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankrls._checks import vector_of
+from rankrls._checks import check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls._typing import Array, Mask
-from rankrls.metrics._measure import check_scores
 from rankrls.metrics._table import ratio
 from rankrls.survival import checked_times
 
@@ -152,9 +151,10 @@ def time_dependent_auc(
 
 def _checked(y_score: ArrayLike, time: ArrayLike, event: ArrayLike) -> tuple[Array, Array, Mask]:
     t, observed = checked_times(time, event)
-    scores = check_scores(y_score, len(t))
-    if scores.ndim != 1:
-        raise InputError(f"y_score must have shape (m,); got {scores.shape}.", parameter="y_score")
+    scores = vector_of("y_score", y_score, "one score for each item")
+    check_finite("y_score", scores, "score")
+    if len(scores) != len(t):
+        raise InputError(f"y_score has {len(scores)} entries but time has {len(t)}.", parameter="y_score")
     return scores, t, observed
 
 

@@ -17,13 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankrls._cells import unmasked
 from rankrls._checks import refusing
-from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import Array, Index
+from rankrls._typing import Array
 
-_BLOCK = 1 << 17
-"""Number of values scaled at a time: 1 MiB, which stays in cache over all passes."""
 _FLOATS = (np.float64, np.float32)
 
 
@@ -36,8 +33,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
-    def _scaled(self, block: Array, starts: Index) -> Array:
-        """The rows of some queries scaled; the block, whose first rows are given, is overwritten."""
+    def _scaled(self, query: Array) -> Array:
+        """The rows of one query scaled."""
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
@@ -101,18 +98,9 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise InputError(f"{problem} {remedy}", parameter="qid")
         if self.scaler_ is not None:
             return self.scaler_.transform(X)
-        layout = query_layout(qid, X.shape[0])
         out = np.empty(X.shape, dtype=X.dtype)
-
-        def scale(queries: tuple[int, int]) -> None:
-            first, last = queries
-            low = layout.starts[first]
-            high = layout.starts[last]
-            rows = slice(low, high) if layout.contiguous else layout.order[low:high]
-            block = np.array(X[rows], dtype=np.float64, order="C")
-            out[rows] = self._scaled(block, layout.starts[first : last + 1] - low)
-
-        map_threads(scale, balanced_blocks(layout.starts, max(X.size // _BLOCK, n_threads())))
+        for rows in query_layout(qid, X.shape[0]).blocks:
+            out[rows] = self._scaled(X[rows].astype(np.float64))
         return out
 
 
@@ -138,8 +126,8 @@ class QueryMinMaxScaler(_QueryScaler):
 
     Notes
     -----
-    O(m n), in blocks of queries on all threads; the only large array is the result. float32 input is computed in
-    float64 and rounded once. Values are exact up to rounding, also for columns far from zero. Sparse input is an error,
+    O(m n), one query at a time; the only large array is the result. float32 input is computed in float64 and rounded
+    once. Values are exact up to rounding, also for columns far from zero. Sparse input is an error,
     because the result would be dense.
 
     With metadata routing enabled, pipelines pass ``qid`` without a request.
@@ -158,13 +146,10 @@ class QueryMinMaxScaler(_QueryScaler):
 
     _of_all_rows = MinMaxScaler
 
-    def _scaled(self, block: Array, starts: Index) -> Array:
-        lengths = np.diff(starts)
-        low = np.minimum.reduceat(block, starts[:-1], axis=0)
-        high = np.maximum.reduceat(block, starts[:-1], axis=0)
-        block -= np.repeat(low, lengths, axis=0)
-        block /= np.repeat(np.where(high > low, high - low, 1.0), lengths, axis=0)
-        return block
+    def _scaled(self, query: Array) -> Array:
+        above = query - query.min(axis=0)
+        spread = above.max(axis=0)
+        return np.asarray(above / np.where(spread > 0.0, spread, 1.0))
 
 
 class QueryStandardScaler(_QueryScaler):
@@ -193,8 +178,8 @@ class QueryStandardScaler(_QueryScaler):
 
     Notes
     -----
-    O(m n), in blocks of queries on all threads; the only large array is the result. float32 input is computed in
-    float64 and rounded once. Differences to the query mean are exact up to rounding, also for columns far from zero.
+    O(m n), one query at a time; the only large array is the result. float32 input is computed in float64 and rounded
+    once. Differences to the query mean are exact up to rounding, also for columns far from zero.
     Sparse input is an error, because the result would be dense.
 
     With metadata routing enabled, pipelines pass ``qid`` without a request.
@@ -228,14 +213,11 @@ class QueryStandardScaler(_QueryScaler):
         scaled = super()._transform(X, qid)
         return np.hstack([X, scaled]) if self.beside else scaled
 
-    def _scaled(self, block: Array, starts: Index) -> Array:
-        lengths = np.diff(starts)
-        block -= np.repeat(block[starts[:-1]], lengths, axis=0)  # the mean of what is left loses no digits
-        mean = np.add.reduceat(block, starts[:-1], axis=0) / lengths[:, None]
-        block -= np.repeat(mean, lengths, axis=0)
-        deviation = np.sqrt(np.add.reduceat(block**2, starts[:-1], axis=0) / lengths[:, None])
-        block /= np.repeat(np.where(deviation > 0.0, deviation, 1.0), lengths, axis=0)
-        return block
+    def _scaled(self, query: Array) -> Array:
+        centred = query - query[0]  # the mean of what is left loses no digits
+        centred -= centred.mean(axis=0)
+        deviation = centred.std(axis=0)
+        return np.asarray(centred / np.where(deviation > 0.0, deviation, 1.0))
 
 
 class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -310,9 +292,10 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.scaler_.transform(self._logarithms(X, reset=False))
 
     def _logarithms(self, X: Any, *, reset: bool) -> Any:
-        how: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         with refusing("X"):
-            values: Any = validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS, **how)
+            values: Any = validate_data(
+                self, unmasked(X), reset=reset, dtype=_FLOATS, accept_sparse="csr", ensure_all_finite="allow-nan"
+            )
         if not sparse.issparse(values):
             return np.arcsinh(values)
         if not values.has_canonical_format:
