@@ -228,8 +228,10 @@ class KernelColumns:
             return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         xp = namespace(X)
         out: Array = xp.empty((X.shape[0], self.Z.shape[0]), dtype=self.Z.dtype, device=device_of(X))
+        if not self.Z.shape[0]:
+            return out
         eps = float(xp.finfo(out.dtype).eps)
-        for rows in row_slices(X.shape[0], max(16, chunk_values(X) // max(self.Z.shape[0], 1))):
+        for rows in row_slices(X.shape[0], max(16, chunk_values(X) // self.Z.shape[0])):
             block = self._shifted(take_items(X, rows))
             part = take_items(out, rows)
             numbers = _manhattan(block, self.Z) if formula.measure == "manhattan" else block @ self.Z.T
@@ -304,11 +306,12 @@ def _manhattan(X: Any, Z: Any) -> Any:
 
 
 def _short(X: Any) -> Any:
-    """Sparse rows with 32-bit indices, the only ones that scikit-learn's distances accept."""
-    if not sparse.issparse(X):
-        return X
-    indices = (indices.astype(np.int32, copy=False) for indices in (X.indices, X.indptr))
-    return sparse.csr_array((X.data, *indices), shape=X.shape)
+    """Copy of sparse rows with 32-bit indices, the only ones that scikit-learn's distances accept."""
+    if sparse.issparse(X):
+        X = X.copy()  # duplicates are summed in place
+        X.indices = X.indices.astype(np.int32)
+        X.indptr = X.indptr.astype(np.int32)
+    return X
 
 
 def _squared_norms(block: Any) -> Any:

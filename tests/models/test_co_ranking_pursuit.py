@@ -183,7 +183,7 @@ def test_nothing_to_take_is_the_zero_function(dictionary):
         ({"views": ([0, 9], [1])}, Refusal("views[0]", "names", parameter="views")),
         ({"views": (["a"],)}, Refusal("views[0]", "slice", parameter="views")),
         ({"views": ({"kernle": "rbf"},)}, Refusal("'kernle'", "view", parameter="views")),
-        ({"views": ("gaussian",)}, Refusal("is 'rbf'", "views[0]: kernel", parameter="views")),
+        ({"views": ("gaussian",)}, Refusal("'rbf'", "views[0]: kernel", parameter="views")),
         ({"views": ("precomputed", "rbf")}, Refusal("views[0]", "features", parameter="kernel")),
         ({"kernel": "precomputed"}, Refusal("views[0]", "features", parameter="kernel")),
         ({"views": ({"rows": [1]},)}, Refusal("'rows'", "view", parameter="views")),

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 import rankrls
 from rankrls import InputError, InputWarning, RankRLSCV
 from rankrls.metrics import Measure
-from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
+from rankrls.preprocessing import TableEncoder
 from tests.models.oracles import ranking_data
 
 X, Y, QID = ranking_data(80)
@@ -86,20 +86,7 @@ def test_queries_that_cannot_be_solved(cls):
     assert all(value is before[name] for name, value in vars(model).items())
 
 
-@pytest.mark.parametrize("scaler", [QueryMinMaxScaler(), QueryStandardScaler()], ids=str)
-@pytest.mark.parametrize("fit", ["fit", "fit_transform"])
-def test_scalers_of_queries(scaler, fit):
-    expected = scaler.fit(X).transform(X)
-    with pytest.raises(InputError):
-        getattr(scaler, fit)(X[:, :2], qid=QID[1:])
-    np.testing.assert_array_equal(scaler.transform(X), expected)
-
-
-def test_other_transformers():
-    scaler = LogScaler().fit(X)
-    with pytest.raises(ValueError, match="sample_weight"):
-        scaler.fit(X[:, :2], sample_weight=[1.0])
-    assert scaler.transform(X).shape == X.shape
+def test_tables_that_are_refused():
     table = pd.DataFrame({"a": ["x", "y", "x", "y"] * 5, "b": np.arange(20.0)})
     encoder = TableEncoder(categorical=("a",)).fit(table)
     expected = encoder.transform(table)

@@ -98,7 +98,7 @@ def test_grid_search():
     ("kernel", "refusal"),
     [
         (lambda a, b: np.nan, Refusal("returned", "items 0", parameter="kernel")),
-        (lambda a, b: None, Refusal("returned NoneType", parameter="kernel")),
+        (lambda a, b: None, Refusal("returned None", parameter="kernel")),
         (lambda a, b: np.ones(2), Refusal("return", parameter="kernel")),
     ],
 )
