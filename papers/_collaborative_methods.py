@@ -253,7 +253,7 @@ class Consenting(Method):
         halves = problem.halves
         kernels = [np.ascontiguousarray(K[:learn, :learn]) for K in halves]
         everything = LabelledGraph.build(np.zeros(learn))
-        views = Views([lambda K=K: K for K in kernels], everything, np.arange(n))
+        views = Views([lambda K=K: K for K in kernels], everything)
         graph = problem.graph()
         out = np.empty((problem.n_judged, len(settings)))
         for mu in dict.fromkeys(setting["mu"] for setting in settings):
@@ -263,7 +263,7 @@ class Consenting(Method):
             path = ConsensusProblem(consensus, np.arange(n), graph).path(
                 np.array([settings[k]["alpha"] for k in columns])
             )
-            h = consensus.columns(np.arange(n)) @ path.coefficients[:, :, 0].T
+            h = consensus.kernel[:, :n] @ path.coefficients[:, :, 0].T
             parts = zip(halves, consensus.view_coefficients(h), strict=True)
             out[:, columns] = sum(K[learn:, :learn] @ a for K, a in parts)
         return out, np.full(len(settings), float(learn))

@@ -40,12 +40,11 @@ from rankrls.numerics.smoother import DualEquations
 class Views:
     """Kernels of the views on all rows Z, given as functions that compute the matrices one at a time.
 
-    The graph covers all rows, and its items weigh the same; its F is C. f is needed only at the rows ``judged``.
+    The graph covers all rows, and its items weigh the same; its F is C.
     """
 
     kernels: Sequence[Callable[[], Array]]
     graph: LabelledGraph
-    judged: Index
 
     @cached_property
     def scale(self) -> float:
@@ -57,46 +56,33 @@ class Views:
         return np.asarray(self.graph.factor_rows(np.ascontiguousarray(self.graph.factor_rows(K).T)))
 
     def agree(self, mu: float) -> Consensus:
-        """Consensus of the views for one weight of their agreement. O(M m^3), and 8 (M + 3) m^2 bytes."""
-        judged = self.judged
+        """Consensus of the views for one weight of their agreement. O(M m^3), and 8 (M + 5) m^2 bytes."""
         views = list[Array]()
         total: Any = 0.0
         reach: Any = 0.0
         for v, make in enumerate(self.kernels):
             K = make()
-            across = self.graph.factor_rows(K[:, judged])
             C = self._centred(K)
             C[np.diag_indices_from(C)] += 1.0 / mu
             A = definite_inverse(C, f"kernel of views[{v}]")
             views.append(A)
             total = total + A
-            reach = reach + self.graph.item_coefficients(A @ across).T
+            reach = reach + self.graph.item_coefficients(A @ self.graph.factor_rows(K)).T
         root = np.sqrt(self.graph.restore(self.graph.weights))
         number = np.argsort(self.graph.rows)
-        kernel = definite_inverse(total, "sum of the views")[np.ix_(number, number[judged])]
-        kernel *= len(views) / root[:, None] / root[judged]
-        place = np.full(len(root), len(root), dtype=np.intp)  # out of range, so that any other row raises an error
-        place[judged] = np.arange(len(judged))
-        return Consensus(kernel, reach / len(views), place, views, self.graph)
+        kernel = definite_inverse(total, "sum of the views")[np.ix_(number, number)]
+        kernel *= len(views) / np.outer(root, root)
+        return Consensus(kernel, reach / len(views), views, self.graph)
 
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
     """The function that the views agree on over all rows Z, for one weight of their agreement."""
 
-    kernel: Array  # columns of the judged rows
-    reach: Array  # maps h to f on the judged rows
-    place: Index
+    kernel: Array  # of the consensus h
+    reach: Array  # maps h to f
     views: list[Array]  # A
     graph: LabelledGraph
-
-    def columns(self, rows: Index) -> Array:
-        """Columns of the kernel of the consensus h, (Z, rows)."""
-        return self.kernel[:, self.place[rows]]
-
-    def predictions(self, rows: Index, h: Array) -> Array:
-        """Values of f on some rows, computed from h, (Z, columns)."""
-        return self.reach[self.place[rows]] @ h
 
     def view_coefficients(self, h: Array) -> list[Array]:
         """Coefficients of the rows of Z in each view, computed from h; both (Z, columns)."""
@@ -125,10 +111,10 @@ class ConsensusProblem(Problem["PathSolutions[None]"]):
 
     def __init__(self, consensus: Consensus, labelled: Index, graph: LabelledGraph) -> None:
         self.graph = graph
-        self._across = consensus.columns(labelled)
+        self._across = consensus.kernel[:, labelled]
         self._read = partial(_read, self._across, consensus)
         self._smoother = DualEquations.of_kernel(np.array(self._across[labelled], order="C"), graph).smoother()
-        predictions = consensus.predictions(labelled, self._across)
+        predictions = consensus.reach[labelled] @ self._across
         # Maps the dual coefficients c, in the directions of the smoother, to scores of the labelled rows.
         self._image = graph.factor_rows(np.ascontiguousarray(predictions.T)).T @ self._smoother.directions
 
@@ -162,4 +148,4 @@ class ConsensusProblem(Problem["PathSolutions[None]"]):
 def _read(across: Array, consensus: Consensus, a: Array) -> Callable[[Any], Array]:
     """Function of row numbers of Z. Not a method: a problem that contains its own bound method is freed late."""
     h = across @ a
-    return lambda X: consensus.predictions(X[:, 0].astype(np.intp), h)
+    return lambda X: consensus.reach[X[:, 0].astype(np.intp)] @ h

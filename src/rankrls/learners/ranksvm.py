@@ -41,6 +41,8 @@ _CLOSE = 0.125
 """P is strongly convex: ``|w - w*|^2 / 2 <= gap``, so the distance of w to the solution is at most half its length."""
 _FORCING = 0.1
 _SHRINKS = 40
+_SUFFICIENT = 0.01
+"""Share of what the slope predicts by which a step must lower P."""
 _ROWS_OF_A_THREAD = 8192
 _FEW_FEATURES = 1024
 """Number of features up to which RankRLS's matrix costs less than the conjugate gradient iterations that it saves."""
@@ -296,8 +298,13 @@ def minimize(
         first = first or norm
         forcing = min(_FORCING, float(np.sqrt(norm / first)))
         d = _newton_direction(X, pairs, active, C, g, forcing, spectrum)
-        step = _step_length(pairs, active, C, (w, d, f, X @ d), float(g @ d))
-        if (w + step * d == w).all():
+        Xd = np.asarray(X @ d)
+        for step in 0.5 ** np.arange(_SHRINKS):
+            loss = pairs.active(f + step * Xd).loss
+            change = step * float(w @ d) + 0.5 * step**2 * float(d @ d) + C * (loss - active.loss)
+            if change <= _SUFFICIENT * step * float(g @ d):
+                break
+        else:
             status = "rounding"
             break
         w = w + step * d
@@ -315,22 +322,6 @@ def _newton_direction(
         curvature = C * float(active.degree.sum())  # 2 C times the weight of the pairs, which degrees count twice
         M = LinearOperator((n, n), lambda r: spectrum.solve(r, curvature), dtype=np.float64)
     return np.asarray(cg(hessian, -g, rtol=forcing, maxiter=2 * n + 10, M=M)[0])
-
-
-def _step_length(
-    pairs: Pairs, active: ActivePairs, C: float, line: tuple[Array, Array, Array, Array], slope: float
-) -> float:
-    """Longest of 1, 1/2, 1/4, ... for which P decreases by at least 1 % of what the slope predicts; 0 if none does."""
-    w, d, f, Xd = line
-    wd = float(w @ d)
-    dd = float(d @ d)
-    step = 1.0
-    for _ in range(_SHRINKS):
-        change = step * wd + 0.5 * step**2 * dd + C * (pairs.active(f + step * Xd).loss - active.loss)
-        if change <= 0.01 * step * slope:
-            return step
-        step *= 0.5
-    return 0.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -89,7 +89,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
         graph = LabelledGraph.build(np.zeros(everything.n_rows), queries, weights=everything.weights)
         plans = self.plans(data.features)
         make = [partial(plan.kernel, select_features(everything.X, plan.features)) for plan in plans]
-        views = Views(make, graph, data.numbers)
+        views = Views(make, graph)
         for mu in self._values_of_mu(views):
             consensus = views.agree(mu)
             for setting, chosen in data.settings(self.graphs):
@@ -110,7 +110,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
         assert solved.found is not None
         views = self.plans(data.features)
         Z = data.everything.X
-        h = candidate.consensus.columns(data.numbers) @ solved.solutions.coefficients[0]
+        h = candidate.consensus.kernel[:, data.numbers] @ solved.solutions.coefficients[0]
         coefficients = np.hstack(candidate.consensus.view_coefficients(h))
         function: Values = {"dual_coef_": coefficients, "X_fit_": Z}
         if all(plan.kernel.is_linear for plan in views):

@@ -24,7 +24,7 @@ from rankrls.numerics.krylov import (
     System,
 )
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
-from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches
+from rankrls.selection.rules import RULES, best_within_rounding, is_better
 from rankrls.selection.search import check_evaluated, progress
 
 _BLOCKS = 200
@@ -151,7 +151,7 @@ class Surface:
 
         The solution of the best entry was stored; another one needs a second run up to it.
         """
-        if not self._columns or rule == "best":
+        if not self._columns:
             return
         order = np.argsort(-self.alphas, kind="stable")
         columns = self._compared
@@ -248,11 +248,8 @@ class Surface:
         equal = np.flatnonzero(best_within_rounding(goodness, size))
         first = int(equal[self.alphas[equal].argmax()])
         top = float(goodness[first])
-        least = self._best_goodness
-        larger = self.alphas[first] > self.alphas[self.best[0]]
-        replaces = is_better(top, least, size[first]) or (larger and reaches(top, least, size[first]))
         # If not every iteration is evaluated, the last column decides, with each alpha at its end.
-        if replaces or not self.every_iteration:
+        if is_better(top, self._best_goodness, size[first]) or not self.every_iteration:
             self._choose(first)
             self._best_goodness = top
             self._row = len(self._columns) - 1

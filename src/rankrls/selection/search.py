@@ -118,8 +118,7 @@ class SearchState(Generic[S]):
         """Columns for ``cv_results_``."""
         columns: dict[str, AnyArray] = {}
         for name in dict.fromkeys(name for choices, _ in self.rows for name in choices):
-            columns[name] = np.empty(len(self.rows), dtype=object)
-            columns[name][:] = [choices.get(name) for choices, _ in self.rows]
+            columns[name] = np.fromiter((choices.get(name) for choices, _ in self.rows), dtype=object)
         numbers = np.array([row.numbers for row in self.rows], dtype=np.float64).T
         names = (self.parameter, "mean_score", "standard_error", "low", "high")  # the last two if there is an interval
         return columns | dict(zip(names, numbers.copy(), strict=False))
