@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,11 @@ from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.graph import PreferenceGraph
-from rankrls.numerics.runs import dense_rows, lengths_to_starts
+from rankrls.numerics.runs import dense_rows
 from rankrls.selection.folds import preference_units
 
 _BLOCK = 1 << 22
-"""Maximum number of feature values of items in memory at a time."""
+"""Maximum number of feature values of votes in memory at a time."""
 _FAR = 300.0
 """Chances of margins beyond it would vanish in float64."""
 _TILE = 64
@@ -167,15 +167,16 @@ def leaderboard(
     scores with the prior variance :math:`\bar{s^2} / \alpha`, with :math:`\bar{s^2}` the mean squared strength, 1 for
     votes. Intervals use a quantile of Student's t distribution with G - 1 degrees of freedom. The best rank of an item
     is 1 + the number of items whose score is significantly greater, and its worst rank is m - the number of those whose
-    score is significantly smaller, without correction for multiple tests. O(n^3 + m n^2 + m^2 n + p n), and one
-    solution in the items of each group; memory in addition to X is two matrices of m x n and five of n x n numbers. A
+    score is significantly smaller, without correction for multiple tests. O(n^3 + m n^2 + m^2 n + p n^2), the last term
+    O(p n) for items without features, and one solution in the votes of each group, or in the features if these are
+    fewer; memory in addition to X is a matrix of m x n, one of p x n (sparse if X is) and five of n x n numbers. A
     warning is issued if votes do not connect all items.
 
     Use a small alpha. The alpha that predicts votes best can shrink all ratings far too much.
 
     On the Elo scale, the same applies to the weighted least squares of the last Newton step; the prior variance of
-    scores is then :math:`1 / \alpha`, and each step costs O(n^3 + m n^2). Controls are scaled to a mean square of 1
-    before they are penalized; each vote then has two rows of its own, 2 p (n + k) numbers.
+    scores is then :math:`1 / \alpha`, and each step costs O(n^3 + p n^2). Controls are further features of the votes;
+    they are scaled to a mean square of 1 before they are penalized.
 
     References
     ----------
@@ -223,39 +224,44 @@ def leaderboard(
     votes = np.bincount(np.concatenate((table.winners, table.losers)), minlength=m)
     if is_named:
         _warn_of_components(graph, votes > 0)
-    Z = rated = solver.item_features
+    Z = solver.item_features
+    n = Z.shape[1]
+    differences = graph.incidence @ Z
     sizes = np.zeros(0)
     if controls is not None:
         C = _checked_controls(controls, len(winners), weight)[graph.rows]
         sizes = np.sqrt(np.average(C**2, axis=0, weights=graph.weights))
-        Z, rated, graph = _with_controls(Z, graph, C / sizes)
-    spread = float(np.mean(graph.weights * graph.strength**2))  # upper bound: that of votes without any order
+        both = (differences, C / sizes)
+        differences = sparse.hstack(both, format="csr") if sparse.issparse(differences) else np.hstack(both)
+    counts = graph.weights
+    strengths = graph.strength
+    spread = float(np.mean(counts * strengths**2))  # upper bound: that of votes without any order
     unit = 1.0
     level = 0.0
     if scale == "elo":
         if table.strength.min() < 0.0 or table.strength.max() > 1.0:
             raise InputError("scale='elo' needs strengths from 0 (a tie) to 1.", parameter="strength")
-        graph = _bradley_terry(Z, graph, prior)
+        counts, strengths = _bradley_terry(differences, counts, strengths, prior)
         spread = 1.0
         unit = 400.0 / np.log(10.0)
         level = 1000.0
     reference = None
     if anchor is not None:
         reference, level = _checked_anchor(anchor, items)
-    weights, covariance = _weights(Z, graph, prior, spread)
-    origin = rated.mean(axis=0) if reference is None else dense_rows(rated, np.array([reference]))[0]
-    scores = rated @ weights - origin @ weights
-    rows = rated @ covariance - origin @ covariance
-    variance = (rated * rows).sum(axis=1) - rows @ origin
+    weights, covariance = _weights(differences, counts, strengths, graph.starts, prior, spread)
+    origin = Z.mean(axis=0) if reference is None else dense_rows(Z, np.array([reference]))[0]
+    scores = Z @ weights[:n] - origin @ weights[:n]
+    rows = Z @ covariance[:n, :n] - origin @ covariance[:n, :n]
+    variance = (Z * rows).sum(axis=1) - rows @ origin
     quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)
-    best, worst = _ranks(rated, origin, rows, scores, variance, quantile)
+    best, worst = _ranks(Z, origin, rows, scores, variance, quantile)
     order = np.argsort(-scores, kind="stable")
     rating = level + unit * scores[order]
     half = (unit * quantile * np.sqrt(np.maximum(variance, 0.0)))[order]
     effects = None
     if controls is not None:
-        effect = unit * weights[-len(sizes) :] / sizes
-        error = unit * quantile * np.sqrt(np.diagonal(covariance)[-len(sizes) :]) / sizes
+        effect = unit * weights[n:] / sizes
+        error = unit * quantile * np.sqrt(np.diagonal(covariance)[n:]) / sizes
         ends = {"low": effect - error, "high": effect + error}
         effects = {"control": np.array([*controls]), "effect": effect, **ends}
     return Leaderboard(
@@ -306,16 +312,6 @@ def _checked_anchor(anchor: tuple[Any, float], items: AnyArray) -> tuple[int, fl
         raise InputError(problem, parameter="anchor") from None
 
 
-def _with_controls(Z: Matrix, graph: PreferenceGraph, C: Array) -> tuple[Matrix, Matrix, PreferenceGraph]:
-    """Features of the two answers of each vote and of the items, extended by controls, and the graph of the answers."""
-    p, k = C.shape
-    own = np.concatenate((C, np.zeros_like(C)))
-    answers = sparse.hstack([Z[np.concatenate((graph.winners, graph.losers))], own], format="csr")
-    items = sparse.hstack([Z, np.zeros((Z.shape[0], k))], format="csr")
-    of_answers = replace(graph, winners=np.arange(p), losers=np.arange(p, 2 * p), n_items=2 * p)
-    return answers, items, of_answers
-
-
 def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
     """Warn if some items are not connected with others by any chain of votes."""
     sizes = np.unique(graph.components[voted], return_counts=True)[1]
@@ -325,37 +321,37 @@ def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
         warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
 
 
-def _bradley_terry(Z: Matrix, graph: PreferenceGraph, alpha: float) -> PreferenceGraph:
-    """Weighted least squares of the last Newton step for the Bradley-Terry model with penalty ``alpha ||v||^2 / 2``."""
+def _bradley_terry(D: Matrix, counts: Array, strengths: Array, alpha: float) -> tuple[Array, Array]:
+    """Weights and strengths of the last Newton step for the Bradley-Terry model with penalty ``alpha ||v||^2 / 2``."""
     from sklearn.linear_model import LogisticRegression  # imported here because it imports scipy.stats
 
-    shares = 0.5 + 0.5 * graph.strength
-    D = graph.incidence @ Z
+    shares = 0.5 + 0.5 * strengths
     twice = sparse.vstack([D, D], format="csr") if sparse.issparse(D) else np.vstack([D, D])
-    outcomes = np.repeat([1, 0], graph.n_rows)
-    counts = np.concatenate((graph.weights * shares, graph.weights * (1.0 - shares)))
+    outcomes = np.repeat([1, 0], len(counts))
     model = LogisticRegression(C=1.0 / alpha, fit_intercept=False, solver="newton-cholesky", tol=1e-10)
-    margins = D @ model.fit(twice, outcomes, counts).coef_[0]
+    model.fit(twice, outcomes, np.concatenate((counts * shares, counts * (1.0 - shares))))
+    margins = D @ model.coef_[0]
     bounded = np.clip(margins, -_FAR, _FAR)
     won = expit(bounded)
     lost = expit(-bounded)  # more precise than 1 - won
-    working = margins + shares / won - (1.0 - shares) / lost
-    return replace(graph, weights=graph.weights * won * lost, strength=working)
+    return counts * won * lost, margins + shares / won - (1.0 - shares) / lost
 
 
-def _weights(Z: Matrix, graph: PreferenceGraph, alpha: float, spread: float) -> tuple[Array, Array]:
-    """Weights of the features, (n,), and their covariance, (n, n). O(n^3 + m n^2), and ``A^-1`` per group.
+def _weights(
+    D: Matrix, counts: Array, strengths: Array, starts: Index, alpha: float, spread: float
+) -> tuple[Array, Array]:
+    """Weights of the features, (n,), and their covariance, (n, n). O(n^3 + p n^2), and a solution for each group.
 
-    The prior variance of the scores is ``spread / alpha``.
+    D contains the differences of features of each vote, (p, n). The prior variance of the scores is ``spread / alpha``.
     """
-    n_groups = len(graph.starts) - 1
-    gram = Z.T @ (graph.matrix @ Z)
-    inverse = np.linalg.inv((gram.toarray() if sparse.issparse(gram) else gram) + alpha * np.eye(Z.shape[1]))
-    turned = Z @ inverse
-    weights = inverse @ (Z.T @ graph.transposed(graph.target)[:, 0])
-    missed = _missed(Z, turned, graph, Z @ weights)
-    del turned
-    of_groups = missed @ Z
+    n_groups = len(starts) - 1
+    counted = D * counts[:, None]
+    gram = D.T @ counted
+    system = (gram.toarray() if sparse.issparse(gram) else gram) + alpha * np.eye(D.shape[1])
+    inverse = np.linalg.inv(system)
+    weights = inverse @ (counted.T @ strengths)
+    missed = counts * _held_out_residuals(D, counts, strengths - D @ weights, starts, system, inverse)
+    of_groups = sparse.csr_array((missed, np.arange(len(counts)), starts), shape=(n_groups, len(counts))) @ D
     total = of_groups.sum(axis=0)
     spreads = of_groups.T @ of_groups
     share = 1.0 - 1.0 / n_groups
@@ -383,32 +379,28 @@ def _ranks(
     return best, worst
 
 
-def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> sparse.csr_array:
-    r"""Residuals of each group in the model without it, ``u_g = D_g'C_g (s_g - p_g)`` in its items, (groups, items).
+def _held_out_residuals(
+    D: Matrix, counts: Array, residuals: Array, starts: Index, system: Array, inverse: Array
+) -> Array:
+    r"""Residual of each vote, (p,), in the model without the votes of its group.
 
-    With ``G = Z A^{-1} Z'`` for the group's items, their scores f and ``L_g = D_g'C_g D_g``, ``(I - L_g G) u_g =
-    D_g'C_g s_g - L_g f = r_g``. Groups with equal numbers of items are solved together.
+    ``s_g - p_g = (I - D_g A^{-1} D_g' C_g)^{-1} r_g`` for the residuals r; for more votes than features, ``r_g + D_g (A
+    - D_g' C_g D_g)^{-1} D_g' C_g r_g``. Groups of equally many votes are solved together.
     """
-    n = Z.shape[1]
-    n_groups = len(graph.starts) - 1
-    m = graph.n_items
-    group = np.repeat(np.arange(n_groups), np.diff(graph.starts))
-    keys, numbers = np.unique(
-        np.concatenate((group * m + graph.winners, group * m + graph.losers)), return_inverse=True
-    )
-    owners, items = np.divmod(keys, m)
-    winners, losers = numbers.reshape(2, -1)
-    inside = replace(graph, winners=winners, losers=losers, n_items=len(keys))
-    right = inside.transposed(inside.target)[:, 0] - inside.laplacian(scores[items])
-    counts = np.bincount(owners)
-    firsts = lengths_to_starts(counts)[:-1]
-    out = np.empty(len(keys))
-    for k in np.unique(counts).tolist():
-        places = firsts[counts == k][:, None] + np.arange(k)
-        for some in np.array_split(places, 1 + places.size * n // _BLOCK):
-            flat = some.ravel()
-            features = dense_rows(Z, items[flat]).reshape(len(some), k, n)
-            inner = turned[items[some]] @ features.transpose(0, 2, 1)
-            of_laplacian = (inside.matrix[flat][:, flat] @ inner.reshape(len(flat), k)).reshape(inner.shape)
-            out[some] = np.linalg.solve(np.eye(k) - of_laplacian, right[some][:, :, None])[:, :, 0]
-    return sparse.csr_array((out, (owners, items)), shape=(n_groups, m))
+    n = D.shape[1]
+    out = np.empty(len(residuals))
+    sizes = np.diff(starts)
+    for size in np.unique(sizes).tolist():
+        firsts = starts[:-1][sizes == size]
+        for some in np.array_split(firsts, 1 + len(firsts) * size * n // _BLOCK):
+            rows = some[:, None] + np.arange(size)
+            features = dense_rows(D, rows.ravel()).reshape(len(some), size, n)
+            counted = (counts[rows][:, :, None] * features).transpose(0, 2, 1)
+            r = residuals[rows][:, :, None]
+            if size <= n:
+                turned = (D[rows.ravel()] @ inverse).reshape(features.shape)
+                held_out = np.linalg.solve(np.eye(size) - turned @ counted, r)
+            else:
+                held_out = r + features @ np.linalg.solve(system - counted @ features, counted @ r)
+            out[rows] = held_out[:, :, 0]
+    return out
