@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.preprocessing import StandardScaler
 
-from rankrls._checks import refuse_where, vector_of
+from rankrls._checks import vector_of
 from rankrls._errors import InputError, require_extra
 from rankrls._shown import records
 from rankrls._typing import AnyArray, Array, Index
@@ -121,8 +121,7 @@ class AlphaSelectionDisplay(Display):
         measure: str | None = None,
     ) -> None:
         tables = {"values": values, "errors": np.full(np.size(alphas), np.nan) if errors is None else errors}
-        least = -np.inf if np.ndim(values) == 2 else 0.0
-        self.alphas, self.values, self.errors = _from_simplest(alphas, tables, least=least, ascending=parameter == "C")
+        self.alphas, self.values, self.errors = _from_simplest(alphas, tables, ascending=parameter == "C")
         self.chosen = chosen
         self.n_iter = n_iter
         self.parameter = parameter
@@ -265,12 +264,6 @@ class PropensityDisplay(Display):
 
     def __init__(self, propensities: Propensities) -> None:
         self.propensities = propensities
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **errorbar_kw: Any) -> Self:
-        """Draw the propensities of an estimator, or of the last step of a pipeline, that was fitted to clicks."""
-        model: Any = fitted_ranker(estimator)
-        return cls(model.propensities_).plot(ax=ax, **errorbar_kw)
 
     def plot(self, ax: Any = None, **errorbar_kw: Any) -> Self:
         """Draw on the given axes or a new figure; ``errorbar_kw`` are parameters of ``ax.errorbar``."""
@@ -575,10 +568,9 @@ class RegularizationPathDisplay(Display):
         def fit(model: Any) -> Any:
             return (model.fit if len(labels) == 1 else model.fit_pairs)(X, *labels, **data)
 
-        known = vars(estimator) if isinstance(estimator, RankRLS | RankRLSCV) else {}
-        chosen = known.get("best_params_", {})
-        given = estimator.get_params() | chosen if known else {}
-        if given.get("kernel") != "linear":
+        chosen = vars(estimator).get("best_params_", {})
+        given = estimator.get_params() | chosen
+        if not isinstance(estimator, RankRLS | RankRLSCV) or given["kernel"] != "linear":
             problem = "A regularization path needs RankRLS or a fitted RankRLSCV with kernel='linear'"
             raise InputError(f"{problem}; got {estimator!r}.", parameter="estimator")
         given = {name: given[name] for name in RankRLS().get_params().keys() & RankRLSCV().get_params().keys()}
@@ -633,12 +625,9 @@ class RegularizationPathDisplay(Display):
         return self
 
 
-def _from_simplest(
-    alphas: ArrayLike, tables: Mapping[str, ArrayLike], *, least: float = 0.0, ascending: bool = False
-) -> list[Array]:
+def _from_simplest(alphas: ArrayLike, tables: Mapping[str, ArrayLike], *, ascending: bool = False) -> list[Array]:
     """Regularization values, from the simplest model, and tables with an entry or a row for each."""
     grid = vector_of("alphas", alphas, "one value a model")
-    refuse_where(~(grid > least), "alphas", lambda row: f"A logarithmic axis needs positive alphas; got {grid[row]}.")
     order = np.argsort(grid if ascending else -grid, kind="stable")
     found = [grid[order]]
     for name, values in tables.items():

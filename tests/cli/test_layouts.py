@@ -79,7 +79,8 @@ def test_columns_that_need_a_decision_are_named_without_reading_the_file_again(t
 
 
 def test_group_is_a_file_of_sizes_and_no_column_of_query_ids(tables, refused):
-    refused("fit", "train.csv", "--label", "grade", "--group", "query", "-m", "m.rankrls", Refusal("use --qid"))
+    missing = Refusal("query: No such file", kind=OSError)
+    refused("fit", "train.csv", "--label", "grade", "--group", "query", "-m", "m.rankrls", missing)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -278,7 +279,7 @@ def test_models_of_censored_times_are_compared_on_new_patients(patients, works):
 def test_one_small_ranking_by_leave_pair_out(patients, works):
     given = ("patients.csv", "--label", "time", "--ignore", "event", "--global", "--alphas", "1,10")
     result = works("cv", *given, "--cv", "leave_pair_out")
-    assert "C-index by" in result.out
+    assert "by held-out C-index" in result.out
     assert "95 % interval" in result.out
     curve = works("cv", *given, "--cv", "leave_pair_out", "--json").json["curve"]
     assert all(entry["low"] < entry["mean_score"] < entry["high"] for entry in curve)

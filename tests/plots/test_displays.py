@@ -121,7 +121,6 @@ def test_refusals(data):
     for call, parameter in (
         (lambda: alpha([1.0, 2.0], [1.0, 2.0, 3.0]), "values"),
         (lambda: alpha([1.0, 2.0], [1.0, 2.0], errors=[1.0]), "errors"),
-        (lambda: alpha([0.0, 2.0], [1.0, 2.0]), "alphas"),
         (lambda: alpha.from_estimator(RankRLS().fit(X, y, qid=qid)), "estimator"),
         (lambda: path.from_estimator(RankRLS(kernel="rbf"), X, y), "estimator"),
         (lambda: path.from_estimator(make_pipeline(RankRLS()), X, y), "estimator"),
@@ -160,12 +159,10 @@ def test_known_and_estimated_examination():
     X, position = rng.normal(size=(600, 2)), np.tile([1, 2, 3], 200)
     clicks = rng.random(600) < 0.5 / position
     model = RankRLS().fit(X, clicks, position=position)
-    drawn = PropensityDisplay.from_estimator(make_pipeline(model)).bars_
+    drawn = PropensityDisplay(model.propensities_).plot().bars_
     np.testing.assert_array_equal(drawn[0].get_ydata(), model.propensities_.examination)
     known = PropensityDisplay(Propensities.known({1: 1.0, 2: 0.5})).plot()
     assert np.ptp([segment[:, 1] for segment in known.bars_[2][0].get_segments()], axis=1).max() == 0.0
-    with Refusal("propensities_", kind=AttributeError):
-        PropensityDisplay.from_estimator(RankRLS().fit(X, clicks))
 
 
 @pytest.mark.parametrize("scale", ["share", "elo"])

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-from rankrls._errors import InputError
 
 METHODS = {
     "rankrls": "RankRLSCV",
@@ -75,9 +72,8 @@ class Options(SimpleNamespace):
         from rankrls.io.reading import ReadOptions
 
         sizes = None if self.votes else self.group
-        if sizes is not None and not Path(sizes).exists():
-            problem = f"There is no file {sizes} of query sizes. To name a column of query ids, use --qid."
-            raise InputError(problem, parameter="group")
+        if sizes is not None:
+            sizes.stat()  # a column of query ids is none
         more = self.given("event", "position", "impressions")
         return ReadOptions(**self.roles, **more, sizes=sizes, queries=queries, labels=labels, **how)
 

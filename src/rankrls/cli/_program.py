@@ -57,13 +57,6 @@ def grid(text: str) -> Any:
         raise click.BadParameter(problem) from None
 
 
-def folds(text: str) -> int | str:
-    """A number of folds, or ``leave_pair_out``; the estimator checks the number."""
-    if text != "leave_pair_out" and not text.isdecimal():
-        raise click.BadParameter(f"{text!r} is neither a number of folds nor leave_pair_out.")
-    return int(text) if text.isdecimal() else text
-
-
 def assignment(text: str) -> tuple[str, Any]:
     """``name=value``, where the value is a literal of JSON or Python, several between commas, or a word."""
     name, sign, value = text.partition("=")
@@ -199,7 +192,7 @@ LEARNING = [
         "What the model will meet and is held out, of preferences. By default groups, if any; votes, if items are "
         "names; otherwise items.",
     ),
-    choice("K", "--cv", "Number of folds of queries, or leave_pair_out; leave-query-out by default.", type=folds),
+    choice("K", "--cv", "Number of folds of queries, or leave_pair_out; leave-query-out by default.", type=literal),
     CONVENTION,
     JSON,
 ]
@@ -533,8 +526,6 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "rankrls"
         return 2, f"{error.format_message().rstrip('.')} (see {where} --help)"
-    if isinstance(error, IsADirectoryError):
-        return 2, f"{os.fsdecode(error.filename)} is a folder. Name a file."
     if isinstance(error, OSError):
         return 2, f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else error.strerror or text
     if isinstance(error, MemoryError):

@@ -21,15 +21,15 @@ from rankrls.persistence.stored import columns_error
 
 _NAMES = {
     "label": ("label", "relevance", "rel", "grade", "rating", "judgement", "judgment", "target", "y"),
-    "qid": ("qid", "query_id", "queryid", "query", "search_id", "search", "session_id", "session", "user_id"),
-    "id": ("docid", "doc_id", "item_id", "product_id", "sku", "asin", "document", "item", "product", "url", "id"),
-    "time": ("time", "days", "months", "years", "duration", "survival", "futime", "followup", "lenfol", "os", "pfs"),
+    "qid": ("qid", "query", "search", "session", "user"),
+    "id": ("docid", "doc", "sku", "asin", "document", "item", "product", "url", "id"),
+    "time": ("time", "days", "months", "years", "duration", "survival", "followup", "os", "pfs"),
     "event": (
-        *("event", "status", "died", "dead", "death", "relapse", "recurrence", "failure", "observed", "fustat"),
-        *("fstat", "censored", "censor", "cens", "censoring"),
+        *("event", "status", "died", "dead", "death", "relapse", "recurrence", "failure", "observed"),
+        *("censored", "censoring"),
     ),
     "preferred": ("winner", "preferred", "preference", "choice", "vote"),
-    "group": ("voter", "judge", "annotator", "prompt", "prompt_id", "question_id", "question", "group"),
+    "group": ("voter", "judge", "annotator", "prompt", "question", "group"),
 }
 """Usual names of the columns of a role, the surest name first. Labels, queries and ids of the first name are read."""
 _SIDES = ({"left", "right"}, {"a", "b"}, {"1", "2"})

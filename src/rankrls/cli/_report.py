@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from rankrls._shown import table_text
 
-_UNUSUAL = re.compile(r"[^ -~]")
+_UNUSUAL = re.compile(r"[^ -~\n\t]")
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,9 @@ class Table:
     left: int = 1
 
     @classmethod
-    def of(cls, title: str, records: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, left: int) -> Self:
-        """A row for each record, with the entries of some names and the heads of their columns."""
-        rows = [[cell_text(record[name]) for name in names] for record in records]
-        return cls(title, [*names.values()], rows, left)
+    def of(cls, title: str, records: Iterable[Mapping[str, Any]], names: Sequence[str], *, left: int = 1) -> Self:
+        """A row for each record, with the entries of some names."""
+        return cls(title, names, [[cell_text(record[name]) for name in names] for record in records], left)
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Report:
                 print(printable(table.title), table_text(columns, rows, left=table.left), sep="\n", end="\n\n")
             for text in result.text:
                 if isinstance(text, str):
-                    sys.stdout.write(printable(text, "\n\t"))
+                    sys.stdout.write(printable(text))
                 else:
                     sys.stdout.flush()
                     sys.stdout.buffer.write(text)
@@ -114,9 +113,9 @@ def print_line(text: str) -> None:
         print(f"rankrls: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
 
-def printable(text: str, kept: str = "") -> str:
-    """Text with control characters escaped, except those in ``kept``."""
-    return _UNUSUAL.sub(lambda m: m[0] if m[0].isprintable() or m[0] in kept else ascii(m[0])[1:-1], text)
+def printable(text: str) -> str:
+    """Text with control characters escaped, except ends of lines and tabs."""
+    return _UNUSUAL.sub(lambda found: found[0] if found[0].isprintable() else ascii(found[0])[1:-1], text)
 
 
 def plain_json(value: Any) -> Any:
@@ -145,7 +144,7 @@ def cell_text(value: Any) -> str:
         return ", ".join(map(cell_text, value))
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def values_table(title: str, values: Mapping[str, Any]) -> Table:

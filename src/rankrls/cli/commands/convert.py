@@ -81,7 +81,7 @@ def split(options: Options, report: Report) -> Result:
             records.write(new / name, rows.tolist())
             queries = {qid[row] for row in rows.tolist()}
             found[part] = {"path": str(folder / name), "queries": len(queries), "rows": len(rows)}
-    table = Table.of(f"Parts of {data}", found.values(), {"path": "", "queries": "queries", "rows": "rows"}, left=1)
+    table = Table.of(f"Parts of {data}", found.values(), ("path", "queries", "rows"))
     return Result({"data": str(data), "seed": options.seed, "parts": found}, [table], optional=True)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.cli._files import comparable_pairs, load_model, read_and_score
-from rankrls.cli._options import Options, flag
+from rankrls.cli._options import Options, flag, given
 from rankrls.cli._report import Report, Result, Table, measure_text
 from rankrls.comparison import (
     Judgement,
@@ -27,20 +27,33 @@ from rankrls.io.preferences import read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 
-_GAPS = {
-    "queries_without_results": "queries of the judgements without results, each counted as an empty list",
-    "queries_without_judgements": "queries without judgements, left out",
-    "relevant_not_retrieved": "relevant documents that were not retrieved",
-    "retrieved_not_judged": "retrieved documents without a judgement, counted as not relevant",
-}
+Evaluated: TypeAlias = tuple[dict[str, Any], dict[str, Judgement], list[Any]]
+"""Facts about a ranking, its measures, and the ids of its queries."""
 
 
 def evaluate(options: Options, report: Report) -> Result:
     """Evaluate a ranking of a file's queries."""
-    for name in options.metrics or ():
-        resolve_measure(name, options.tool)  # before anything is read
-    if options.qrels is not None:
-        return _evaluate_run(options, report)
+    about, judged, ids = (_of_rows if options.qrels is None else _of_run)(options, report)
+    measures = {}
+    rows = []
+    for name, each in judged.items():
+        interval = each.interval()
+        measures[name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}
+        shown = "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
+        rows.append([name, measure_text(each.value), shown, each.judged])
+    unit = next(iter(judged.values())).unit
+    title = f"{about['scores_of']} on {options.qrels or options.pairs or options.data}"
+    tables = [Table(title, ["", "mean" if unit == "queries" else "share", "95 % interval", unit], rows)]
+    found = {**about, "convention": options.tool, "measures": measures}
+    if options.per_query:
+        found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
+        rows = [[qid, *(measure_text(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
+        tables = [Table("Queries", ["qid", *judged], rows), *tables]
+    return Result(found, tables)
+
+
+def _of_rows(options: Options, report: Report) -> Evaluated:
+    """Measures of the scores of a file's rows, by a model or from another file."""
     *models, options.data = options.files
     if len(models) != (options.scores is None):
         raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores (scores).", parameter="scores")
@@ -55,32 +68,28 @@ def evaluate(options: Options, report: Report) -> Result:
     whole = options.all_rows and not options.scores  # else ids still say which row a score is of
     queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.all_rows else "required"
     reading = options.reading(queries=queries, labels="ignored" if options.pairs else "required")
-    data, found = read_and_score(options, stored, [options.scores] if options.scores else [], reading, report)
-    data = replace(data, qid=None) if options.all_rows else data
+    data, found = read_and_score(options, stored, [*given({"scores": options.scores}).values()], reading, report)
+    if options.all_rows:
+        data = replace(data, qid=None)
     ((path, scores),) = found.items()
-    about: dict[str, Any] = {"scores_of": str(path), "data": data.summary()}
+    about = {"scores_of": str(path), "data": data.summary()}
+    ids = query_layout(data.qid, data.n_rows).ids.tolist()
     with report.working("evaluating"):
-        if options.by_pairs:
-            if options.pairs is None:
-                pairs = comparable_pairs(data, report)
-            else:
-                pairs = read_pairs(options.pairs, data, report.note)
-            by_query = bool(stored) and stored[0].by_query
-            judged = {"pair_accuracy": judge_pairs(pairs, scores, data.qid if by_query else None)}
-            about["pairs"] = pairs.summary()
-            title = f"{path} on {options.pairs or data.path}"
-        else:
+        if not options.by_pairs:
             measures = options.metrics or suitable_measures(data.y, ["pair_accuracy"] * options.of_items)
             judged = judge(measures, options.tool, data, scores)
-            about["convention"] = options.tool
-            title = f"{path} on {data.path}, {options.tool} measures"
-    judged = {options.called(name): each for name, each in judged.items()}
-    ids = query_layout(data.qid, data.n_rows).ids.tolist() if options.per_query else None
-    return _measures(about, judged, ids, title)
+            return about, {options.called(name): each for name, each in judged.items()}, ids
+        if options.pairs is None:
+            pairs = comparable_pairs(data, report)
+        else:
+            pairs = read_pairs(options.pairs, data, report.note)
+        by_query = bool(stored) and stored[0].by_query
+        one = judge_pairs(pairs, scores, data.qid if by_query else None)
+        return about | {"pairs": pairs.summary()}, {options.called("pair_accuracy"): one}, ids
 
 
-def _evaluate_run(options: Options, report: Report) -> Result:
-    """Evaluate a TREC run by judgements."""
+def _of_run(options: Options, report: Report) -> Evaluated:
+    """Measures of a TREC run by judgements."""
     if len(options.files) != 1:
         raise InputError("evaluate needs one run with --qrels; compare needs several.", parameter="qrels")
     (path,) = options.files
@@ -89,9 +98,8 @@ def _evaluate_run(options: Options, report: Report) -> Result:
     judged = {}
     for name in options.metrics or RUN_MEASURES:
         judged[name] = judgement_of(run.per_query(resolve_measure(name, options.tool)))
-    found = {"scores_of": str(path), "qrels": str(options.qrels), "convention": options.tool, "counts": run.counts}
-    ids = run.layout.ids.tolist() if options.per_query else None
-    return _measures(found, judged, ids, f"{path} on {options.qrels}, {options.tool} measures")
+    about = {"scores_of": str(path), "qrels": str(options.qrels), "counts": run.counts}
+    return about, judged, run.layout.ids.tolist()
 
 
 def _read_runs(options: Options, paths: Sequence[Path], report: Report) -> tuple[ByDocument, dict[Path, ByDocument]]:
@@ -106,46 +114,26 @@ def _read_runs(options: Options, paths: Sequence[Path], report: Report) -> tuple
             counts = join_run(qrels, runs[path]).counts
         except InputError as error:
             raise error.replace(file=str(path)) from None
-        if said := [f"{text}: {counts[name]}" for name, text in _GAPS.items() if counts[name]]:
-            report.note(f"{path}: {'; '.join(said)}.")
+        gaps = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count and name != "queries"]
+        if gaps:
+            report.note(f"{path} and {options.qrels}: {', '.join(gaps)}.")
     return qrels, runs
-
-
-def _measures(found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any] | None, title: str) -> Result:
-    """The measures as a table; those of each query too if their ids are given."""
-    measures = {}
-    rows = []
-    for name, each in judged.items():
-        interval = each.interval()
-        measures[name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}
-        shown = "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
-        rows.append([name, measure_text(each.value), shown, each.judged])
-    unit = next(iter(judged.values())).unit
-    tables = [Table(title, ["", "mean" if unit == "queries" else "share", "95 % interval", unit], rows)]
-    found = {**found, "measures": measures}
-    if ids is not None:
-        found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
-        rows = [[qid, *(measure_text(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
-        tables = [Table("Queries", ["qid", *judged], rows), *tables]
-    return Result(found, tables)
 
 
 def compare(options: Options, report: Report) -> Result:
     """Compare rankings of one file."""
-    for name in options.metrics or ():
-        resolve_measure(name, options.tool)
     runs = [] if options.qrels is None else [options.data]
-    paths = [*dict.fromkeys([*runs, *options.models, *([] if options.baseline is None else [options.baseline])])]
+    paths = [*dict.fromkeys([*runs, *options.models, *given({"baseline": options.baseline}).values()])]
     if len(paths) < 2:
         raise InputError("compare needs DATA and two or more different models or files of scores.", parameter="models")
     names = {path: path.stem for path in paths}
     if len(set(names.values())) < len(paths):
         names = {path: str(path) for path in paths}
-    found: dict[str, Any] = {}
+    how: dict[str, Any] = {"convention": options.tool, "baseline": names.get(options.baseline)}
     if options.qrels is not None:
         source = options.qrels
+        about = {"qrels": str(source)}
         qrels, of_path = _read_runs(options, paths, report)
-        found["qrels"] = str(source)
         rankings = {names[path]: run for path, run in of_path.items()}
         comparison = partial(compare_runs, qrels, rankings, measures=options.metrics or RUN_MEASURES)
     else:
@@ -157,23 +145,17 @@ def compare(options: Options, report: Report) -> Result:
         if data.qid is None:
             problem = "compare needs query ids. Name their column (qid), or evaluate each model."
             raise InputError(problem, parameter="qid", file=data.path)
-        found["data"] = data.summary()
-        comparison = partial(
-            compare_rankings,
-            data.y,
-            {names[path]: scores[path] for path in paths},
-            qid=data.qid,
-            docno=data.docids,
-            measures=options.metrics or suitable_measures(data.y),
-        )
+        about = {"data": data.summary()}
+        how |= {"qid": data.qid, "docno": data.docids, "measures": options.metrics or suitable_measures(data.y)}
+        comparison = partial(compare_rankings, data.y, {names[path]: scores[path] for path in paths})
     with report.working("comparing", bars=True):
-        compared = comparison(convention=options.tool, baseline=names.get(options.baseline))
+        compared = comparison(**how)
     if options.html is not None:
-        about = {"data": str(source)} | {names[path]: str(path) for path in paths}
-        compared.save_html(options.html, title=f"Rankings of {source.name}", top=max(options.top, 10), about=about)
+        files_of = {"data": str(source)} | {names[path]: str(path) for path in paths}
+        compared.save_html(options.html, title=f"Rankings of {source.name}", about=files_of)
         report.note(f"the page is {options.html}")
     tables = [Table(*table) for table in compared.tables(str(source), top=options.top)]
-    return Result(found | compared.as_dict(top=options.top), tables)
+    return Result(about | compared.as_dict(top=options.top), tables)
 
 
 def _is_model(path: Path) -> bool:

@@ -23,7 +23,7 @@ from rankrls._shown import records
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
 from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import advised, call_to_copy
-from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, plain_json, values_table
+from rankrls.cli._report import Report, Result, Table, measure_text, plain_json, values_table
 from rankrls.clicks import corrected_clicks
 from rankrls.comparison import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection import leaderboard, selected_features
@@ -65,6 +65,7 @@ _REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
 """Fitted attributes that are shown with the selected parameters."""
 _SAVED = ("data", "pairs", "columns_used", "method", "scale", "measures")
 _SCORES = ("mean_score", "standard_error", "low", "high")
+_MODELS = ("chosen", "model", "scale", "mean_score", "standard_error", "behind", "behind_error", "seconds", "export")
 _SHOWN = 10
 
 
@@ -103,11 +104,6 @@ class Study:
         steps = given({"encode": self.encoder, "scale": self.scaler, "rank": self.estimator})
         return self.estimator if len(steps) == 1 else Pipeline([*steps.items()])
 
-    @property
-    def measure(self) -> str:
-        """Name of the measure that selects the model."""
-        return self.options.called(self.options.measures[0])
-
 
 def fit(options: Options, report: Report) -> Result:
     """Fit a model and save it."""
@@ -123,7 +119,8 @@ def fit(options: Options, report: Report) -> Result:
         provenance |= study.training.schema.to_json()
     with report.working("saving", options.save):
         save(study.model, options.save, provenance=plain_json(provenance))
-    tables = [_models_table(study, found.get("models", [])), _choice_table(study)]
+    models = [{**model, "chosen": "chosen" if model["chosen"] else ""} for model in found.get("models", ())]
+    tables = [Table.of("Models: how far each is behind the best, by held-out scores", models, _MODELS, left=3)]
     if selects_features(study.estimator):
         chosen = selected_features(study.model)
         found["selected_features"] = chosen.records
@@ -133,11 +130,11 @@ def fit(options: Options, report: Report) -> Result:
         about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
         board = leaderboard(votes.winners, votes.losers, names=votes.items, **about)
         found |= {"leaderboard": records(board.columns), "leaderboard_confidence": board.confidence}
-        best = f", the best {_SHOWN} of {len(board.rows)} (--json has all)" if len(board.rows) > _SHOWN else ""
-        tables.append(Table(f"Leaderboard{best}", board.head, board.rows[:_SHOWN], left=2))
+        title = f"Leaderboard of {len(board.rows)} items (--json has all)"
+        tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
+    shown, text = _shown(study, found, *tables)
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
-    text = [*_text(study), f"Saved {options.save}   ({took})\n"]
-    return Result(found, _tables(found, tables), text, optional=True)
+    return Result(found, shown, [*text, f"Saved {options.save}   ({took})\n"], optional=True)
 
 
 def cv(options: Options, report: Report) -> Result:
@@ -149,10 +146,13 @@ def cv(options: Options, report: Report) -> Result:
     if best is None:
         best = [entry["alpha"] for entry in curve].index(study.attributes["alpha_"])
     found = _found(study) | {"curve": curve, "best_index": best}
-    text = _text(study)
+    measure = found["selection"]["measure"]
+    names = [name for name in curve[0] if name in ("alpha", *_SCORES) or len({str(entry[name]) for entry in curve}) > 1]
+    candidates = [{"": "chosen" if k == best else "", **entry} for k, entry in enumerate(curve)]
+    tables, text = _shown(study, found, Table.of(f"Candidates, by held-out {measure}", candidates, ["", *names]))
     if options.nested:
         with report.working("nested", "choice", bars=True):
-            nested = replace(nested_estimate(**_rows(study, "nested")), measure=study.measure)
+            nested = replace(nested_estimate(**_rows(study, "nested")), measure=measure)
         found["nested"] = vars(nested)
         text.append(f"{nested}\n")
     if options.permutations is not None:
@@ -162,8 +162,8 @@ def cv(options: Options, report: Report) -> Result:
         text.append(f"{test}\n")
     if "low" in curve[0]:
         found |= {"confidence": CONFIDENCE, "interval_method": METHOD}
-        text.append(f"Interval: {METHOD}.\n")
-    return Result(found, _tables(found, [_curve_table(study, curve, best), _choice_table(study)]), text)
+        text.append(f"{100 * CONFIDENCE:g} % interval from low to high: {METHOD}.\n")
+    return Result(found, tables, text)
 
 
 def _rows(study: Study, parameter: str) -> dict[str, Any]:
@@ -181,10 +181,19 @@ def _rows(study: Study, parameter: str) -> dict[str, Any]:
 
 
 def _found(study: Study) -> dict[str, Any]:
-    """The whole result, for --json."""
+    """The whole result, for --json.
+
+    Its score is the held-out one minus the estimated selection bias; ``best_score_`` of AutoRankRLS is corrected
+    already.
+    """
     known = study.attributes
     options = study.options
-    score, bias = _held_out(study)
+    score = float(known.get("best_score_", np.nan))
+    bias = float(known.get("optimism_", np.nan))
+    if not np.isnan(bias) and options.method != "auto":
+        score += -bias if known["scoring"].greater_is_better else bias
+    chosen = known.get("best_params_", {})
+    reached = {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known}
     uses = [] if study.encoder is None or options.votes else study.encoder.columns_
     found = {
         "data": {role: table.summary() for role, table in study.tables.items()},
@@ -192,10 +201,10 @@ def _found(study: Study) -> dict[str, Any]:
         "columns_used": {use.name: vars(use) for use in uses},
         "method": options.method,
         "scale": options.scale,
-        "chosen": _chosen(known),
+        "chosen": chosen | reached | chosen,
         "selection": {
             "how": known.get("selection_"),
-            "measure": study.measure,
+            "measure": options.called(options.measures[0]),
             "convention": options.tool,
             "rule": known.get("rule"),
             "value": score,
@@ -213,95 +222,40 @@ def _found(study: Study) -> dict[str, Any]:
     return found
 
 
-def _held_out(study: Study) -> tuple[float, float]:
-    """The held-out score minus the estimated selection bias, and that bias; NaN if there is none.
-
-    ``best_score_`` of AutoRankRLS is corrected already.
-    """
-    score = float(study.attributes.get("best_score_", np.nan))
-    bias = float(study.attributes.get("optimism_", np.nan))
-    if np.isnan(bias) or study.options.method == "auto":
-        return score, bias
-    return score - bias if study.estimator.scoring.greater_is_better else score + bias, bias
-
-
-def _text(study: Study) -> list[str]:
-    """Text after the tables: examination of positions if labels are clicks, and an explanation of the printed score."""
-    known = study.attributes.get("propensities_")
-    bias = _held_out(study)[1]
-    text = [] if known is None else [f"Examination by position\n{known}\n\n"]
-    if not np.isnan(bias):
-        text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n")
-    return text
-
-
-def _chosen(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Chosen parameters and related fitted attributes of an estimator."""
-    chosen: dict[str, Any] = known.get("best_params_", {})
-    return chosen | {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known} | chosen
-
-
-def _tables(found: Mapping[str, Any], middle: list[Table]) -> list[Table]:
-    """The data, the tables of one command, and the measures."""
-    data = [{"role": role, **part, "queries": part["queries"] or "one ranking"} for role, part in found["data"].items()]
-    names = {"role": "", "path": "file", "labels": "labels", "rows": "rows", "queries": "queries"}
-    pairs = [{"role": role, **part} for role, part in found["pairs"].items()]
-    of_pairs = {"preferences": "number", "ties": "ties", "items": "items compared", "groups": "groups"}
-    of_uses = {"name": "", "kind": "used as", "reason": "because", "n_missing": "missing", "n_features": "features"}
+def _shown(study: Study, found: Mapping[str, Any], *middle: Table) -> tuple[list[Table], list[str]]:
+    """The data, the tables of one command, the choice and the measures; and text after them."""
+    known = study.attributes
+    selection = found["selection"]
+    names = study.training.feature_names
+    choice = found["chosen"] if names is None else {"features": few(names), **found["chosen"]}
+    title = "Fitted"
+    if not np.isnan(selection["value"]):
+        title = f"Chosen by {selection['how']}, from {len(known['cv_results_']['mean_score'])} candidates"
+        held_out = measure_text(selection["value"], selection["standard_error"])
+        choice = {**choice, f"held-out {selection['measure']}": held_out}
     measures = found["measures"]
     rows = []
     for name in dict.fromkeys(name for each in measures.values() for name in each):
         values = [each.get(name, {}) for each in measures.values()]
         rows.append([name, *(measure_text(each.get("value"), each.get("standard_error")) for each in values)])
-    return [
-        Table.of("Data", data, names | {"features": "features"}, left=3),
-        Table.of("Preferences", pairs, {"role": "", "path": "file"} | of_pairs, left=2),
-        Table.of("Columns", [*found["columns_used"].values()], of_uses, left=3),
+    data = [{"role": role, **part, "queries": part["queries"] or "one ranking"} for role, part in found["data"].items()]
+    pairs = [{"role": role, **part} for role, part in found["pairs"].items()]
+    uses = [*found["columns_used"].values()]
+    tables = [
+        Table.of("Data", data, ("role", "path", "labels", "rows", "queries", "features"), left=3),
+        Table.of("Preferences", pairs, ("role", "path", "preferences", "ties", "items", "groups"), left=2),
+        Table.of("Columns", uses, ("name", "kind", "reason", "n_missing", "n_features"), left=3),
         *middle,
+        values_table(title, choice),
         Table("Measures, ± standard error", ["", *(role.replace("_", " ") for role in measures)], rows),
     ]
-
-
-def _models_table(study: Study, models: list[dict[str, Any]]) -> Table:
-    """Scores of the models that AutoRankRLS compared."""
-    rows = []
-    for model in models:
-        score = measure_text(model["mean_score"], model["standard_error"])
-        behind = measure_text(model["behind"], model["behind_error"])
-        row = ["chosen" if model["chosen"] else "", model["model"], model["scale"], score, behind]
-        rows.append([*row, f"{model['seconds']:.1f}", model["export"]])
-    names = ["", "model", "scale", study.measure, "behind", "seconds", "export"]
-    return Table("Models: held-out score, and how far it is behind the best", names, rows, left=3)
-
-
-def _choice_table(study: Study) -> Table:
-    """The choice, the number of candidates, and the held-out score."""
-    known = study.attributes
-    names = study.training.feature_names
-    score = _held_out(study)[0]
-    values = _chosen(known) if names is None else {"features": few(names), **_chosen(known)}
-    if np.isnan(score):
-        return values_table("Fitted", values)
-    title = f"Chosen by {known['selection_']}, from {len(known['cv_results_']['mean_score'])} candidates"
-    held_out = measure_text(score, known.get("best_score_error_"))
-    return values_table(title, values | {f"held-out {study.measure}": held_out})
-
-
-def _curve_table(study: Study, curve: list[dict[str, Any]], best: int) -> Table:
-    """A row per candidate, with the parameters that differ."""
-    names = [
-        name
-        for name in curve[0]
-        if name not in _SCORES and (name == "alpha" or len({str(entry[name]) for entry in curve}) > 1)
-    ]
-    rows = []
-    for k, entry in enumerate(curve):
-        row = ["chosen" if k == best else "", *(cell_text(entry[name]) for name in names)]
-        row += [measure_text(entry["mean_score"]), measure_text(entry["standard_error"])]
-        rows.append(row + [f"{entry['low']:.4f} to {entry['high']:.4f}"] if "low" in entry else row)
-    interval = [f"{100 * CONFIDENCE:g} % interval"] if "low" in curve[0] else []
-    title = f"{study.measure} by {study.attributes['selection_']}"
-    return Table(title, ["", *names, study.measure, "std. error", *interval], rows)
+    text = []
+    if "propensities_" in known:
+        text.append(f"Examination by position\n{known['propensities_']}\n\n")
+    if not np.isnan(selection["optimism"]):
+        bias = f"{selection['optimism']:.4f}"
+        text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias}).\n")
+    return tables, text
 
 
 def _studied(options: Options, report: Report) -> Study:
@@ -460,8 +414,9 @@ def _fit(study: Study) -> None:
     estimator = study.estimator
     table = study.training
     validation = study.tables.get("vali")
-    if signs := _signs(study.attributes.get("positive"), table):
-        estimator.positive = signs
+    positive = study.attributes.get("positive", False)
+    if not isinstance(positive, bool):
+        estimator.positive = _signs(positive, table)
     if options.device is not None:
         os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
     try:
@@ -497,12 +452,10 @@ def _fit(study: Study) -> None:
 
 
 def _signs(positive: Any, table: Rows) -> dict[int, Any]:
-    """Signs by column where ``positive`` names features, or patterns of them, instead of columns."""
+    """Signs by column of the features that ``positive`` names, by patterns, or numbers them as the file does."""
     words = [positive] if isinstance(positive, str) else positive
-    if not isinstance(words, list | tuple | dict) or not all(isinstance(word, str) for word in words):
-        return {}
     signs = words if isinstance(words, dict) else dict.fromkeys(words, 1)
-    return {column: sign for word, sign in signs.items() for column in feature_columns([word], table, "positive")}
+    return {column: sign for word, sign in signs.items() for column in feature_columns([str(word)], table, "positive")}
 
 
 def _on_device(X: Any, device: str | None) -> Any:

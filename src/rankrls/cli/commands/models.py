@@ -18,7 +18,7 @@ from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
 
 _NAMES = 50  # --json has all
-_SELECTED = {"feature": "", "name": "feature", "weight": "weight", "held_out": "held out", "gain": "gain"}
+_SELECTED = ("feature", "name", "weight", "held_out", "gain")
 
 
 def explain(options: Options, report: Report) -> Result:
@@ -64,14 +64,11 @@ def _offset(options: Options, stored: StoredModel, report: Report) -> float | No
     """A number, or the offset that makes the scores of a file's items positive."""
     if options.offset is None:
         return None
-    if options.offset.exists():
-        table = read(options.offset, options.reading(), report, stored)
-        return engines.positive_offset(stored.model, table.X, options.target)
     value = cell_number(str(options.offset))
-    if not math.isfinite(value):
-        problem = f"--offset must be a finite number or a file of items; {str(options.offset)!r} is neither."
-        raise InputError(problem, parameter="offset")
-    return value
+    if math.isfinite(value):
+        return value
+    table = read(options.offset, options.reading(), report, stored)
+    return engines.positive_offset(stored.model, table.X, options.target)
 
 
 def info(options: Options, report: Report) -> Result:

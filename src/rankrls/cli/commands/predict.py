@@ -17,7 +17,7 @@ from rankrls.io._text import objects
 from rankrls.io.preferences import load_sides, rows_by_id
 from rankrls.io.writing import tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import fitted_ranker
-from rankrls.ranking import Ranking, rank_scores
+from rankrls.ranking import rank_scores
 
 
 def predict(options: Options, report: Report) -> Result:
@@ -83,28 +83,21 @@ def rank(options: Options, report: Report) -> Result:
     """List the items of each query."""
     if options.run.split() != [options.run]:
         raise InputError(f"--run must be one word; got {options.run!r}.", parameter="run")
-    is_trec = options.layout == "trec"
-
-    def lines(part: Columns) -> str:
-        if not is_trec:
-            return tab_lines(part.values(), len(part["row"]))
-        ranking = Ranking(part["row"], part["rank"], part["score"], part["query"])
-        return trec_rows(ranking, part["item"], options.run)
-
-    head = "" if is_trec else "query\trank\titem\tscore\trow\n"
-    return write_columns(options.output, report, [_ranking(options, report)], lines, head=head)
-
-
-def _ranking(options: Options, report: Report) -> Columns:
-    """The ranking of the rows, with the ids of its items."""
     stored = load_model(options.model, report)
     reading = options.reading(queries="ignored" if options.all_rows else "optional")
     score = partial(score_target, stored, report, options.target)
     table, scores = score_parts(chunks(options, reading, report, stored), score, options.data)
     names: Any = [str(row) for row in range(table.n_rows)] if table.docids is None else table.docids
-    if options.layout == "trec":
+    is_trec = options.layout == "trec"
+    if is_trec:
         found = trec_ranking(scores, table.qid, names, options.top)
     else:
         found = rank_scores(scores, qid=table.qid, k=options.top)
-    about = {"query": found.qid, "rank": found.positions, "item": objects(names)[found.rows]}
-    return about | {"score": found.scores, "row": found.rows}
+    items = objects(names)[found.rows]
+    about = {"query": found.qid, "rank": found.positions, "item": items, "score": found.scores, "row": found.rows}
+
+    def lines(part: Columns) -> str:
+        return trec_rows(found, items.tolist(), options.run) if is_trec else tab_lines(part.values(), len(items))
+
+    head = "" if is_trec else "\t".join(about) + "\n"
+    return write_columns(options.output, report, [about], lines, head=head)
