@@ -140,7 +140,7 @@ def test_what_is_no_data_set(tmp_path):
     with Refusal("query ids", parameter="qid"):
         open_dataset(write(tmp_path / "none", [frame.drop(columns="qid")]))
     (tmp_path / "a.csv").write_text("label,qid,a\n1,1,2\n")
-    with Refusal("--rows-per-file", file="a.csv"):
+    with Refusal("not a Parquet file", file="a.csv"):
         open_dataset(tmp_path / "a.csv")
     with Refusal("no rows"):
         open_dataset(write(tmp_path / "empty", [frame[:0].astype({"docid": str})]))
@@ -149,7 +149,7 @@ def test_what_is_no_data_set(tmp_path):
     with Refusal(file="part-0.parquet", row=1, column="b"):  # of the file, not of the part
         open_dataset(write(tmp_path / "rows", [frame.assign(b=[1, np.inf])], 1), rows_per_part=1).parts[1].read()
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with Refusal("rankrls convert", file="t.csv"):
+    with Refusal("not a Parquet file", file="t.csv"):
         open_dataset(tmp_path / "t.csv")
     data = (folder / "part-0.parquet").read_bytes()
     (folder / "part-0.parquet").write_bytes(data[:-20])

@@ -20,7 +20,7 @@ from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Index
 from rankrls.io.columns import ColumnRoles, Reader, check_names
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder, path_list
-from rankrls.io.formats import format_of, is_data, parquet_writer
+from rankrls.io.formats import format_of, parquet_writer
 from rankrls.io.reading import open_rows, open_table
 from rankrls.io.rows import Rows, Schema
 
@@ -228,13 +228,7 @@ def open_dataset(
     roles = replace(ColumnRoles.checked(label, qid, id, features, ignore, labels), weight=weight)
     if rows_per_part is not None:
         check_count("rows_per_part", rows_per_part, none="64 MiB of features")
-    paths = expanded_paths(path)
-    for name in paths:
-        if is_data(name) and format_of(name) != "parquet":
-            command = "rankrls convert DATA FOLDER --rows-per-file 1000000"
-            message = f"only Parquet files can be streamed. Convert the data: {command}."
-            raise InputError(message, file=name, parameter="path")
-    paths = [*map(os.path.abspath, paths)]
+    paths = [*map(os.path.abspath, expanded_paths(path))]
     schema = common_schema(paths, "parquet", roles, whole_queries=whole_queries)
     most = rows_per_part or max(_PART_BYTES // (8 * max(schema.n_features or 0, 1)), 1)
     parts = tuple(_parts(paths, schema, most, Queries(schema.columns["qid"]) if whole_queries else None))

@@ -7,12 +7,11 @@ import io
 import json
 import re
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import IO, Any, NamedTuple
-
-import numpy as np
 
 from rankrls._errors import InputError
 from rankrls._records import array_of, table_of
@@ -101,7 +100,7 @@ class JsonLines(Frame):
     def __init__(self, source: Any) -> None:
         self._text = Text(source)
         self.lines = Lines()
-        numbers = list[int]()
+        numbers = array("q")
         self.lines.append(0, numbers)
         try:
             super().__init__(table_of(self._records(numbers)))
@@ -111,8 +110,8 @@ class JsonLines(Frame):
         if not numbers:
             raise InputError("the file has no rows.", file=self._text.name)
 
-    def _records(self, numbers: list[int]) -> Iterator[dict[str, Any]]:
-        """Objects of the lines, whose numbers are appended to a list."""
+    def _records(self, numbers: array[int]) -> Iterator[dict[str, Any]]:
+        """Objects of the lines, whose numbers are appended to an array."""
         for number, line in enumerate(self._text.lines(), 1):
             if not line.strip():
                 continue
@@ -132,7 +131,7 @@ class JsonLines(Frame):
 class Parquet(Stored):
     """A Parquet file."""
 
-    kind = "a Parquet file"
+    kind = "a Parquet file, as rankrls convert writes them"
 
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
@@ -171,6 +170,8 @@ class Delimited(Stored):
 
         self._text = Text(source)
         self.lines = Lines()
+        self._numbers = array("q")  # line of each row, where it ends
+        self.lines.append(0, self._numbers)
         self._line = 0  # number of the last line that has been split
         lines = self._decoded()
         first = next(filter(str.strip, lines), "")
@@ -188,14 +189,11 @@ class Delimited(Stored):
 
         numbers = {name: k for k, name in enumerate(self.schema.names)}
         step = min(rows, max(_TEXT_CELLS // len(numbers), _TEXT_ROWS))
-        numbered_rows = self._rows()
-        first = 0
-        while found := [*islice(numbered_rows, step)]:
-            columns = [*zip(*(cells for _, cells in found), strict=True)]
-            self.lines.append(first, np.array([line for line, _ in found]))
+        remaining = self._rows()
+        while found := [*islice(remaining, step)]:
+            columns = [*zip(*found, strict=True)]
             texts = [pc.ascii_trim_whitespace(pa.array(columns[numbers[name]], pa.string())) for name in names]
             yield pa.RecordBatch.from_arrays(texts, names=names)
-            first += len(found)
 
     def _decoded(self) -> Iterator[str]:
         """Lines, with their ends."""
@@ -213,24 +211,23 @@ class Delimited(Stored):
                 self._line += 1
                 yield line
 
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Line, where it ends, and cells of each row."""
+    def _rows(self) -> Iterator[list[str]]:
+        """Cells of each row."""
         size = len(self.schema)
-        row = 0
         line = self._line
         try:
             for cells in self._reader:
                 line = self._line
                 if len(cells) == size:
-                    yield line, cells
-                    row += 1
+                    self._numbers.append(line)
+                    yield cells
                 elif "".join(cells).strip():
                     have = f"the row has {len(cells)} field{'s' * (len(cells) != 1)}, but the header has {size}."
                     remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
-                    raise InputError(f"{have} {remedy}", row=row, file=self._text.name, line=line)
+                    raise InputError(f"{have} {remedy}", row=len(self._numbers), file=self._text.name, line=line)
         except csv.Error as error:
             problem = f'a cell that begins with a quote (") does not end with one, or a cell is too long ({error}).'
-            raise InputError(problem, row=row, file=self._text.name, line=line + 1) from None
+            raise InputError(problem, row=len(self._numbers), file=self._text.name, line=line + 1) from None
 
 
 def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any:
