@@ -79,8 +79,8 @@ class Exported:
 
 
 def json_text(value: Any) -> str:
-    """Indented JSON that ends with a newline."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Indented JSON that ends with a newline; arrays become lists."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=np.ndarray.tolist) + "\n"
 
 
 @dataclass(frozen=True, eq=False)

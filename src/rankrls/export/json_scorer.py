@@ -108,10 +108,7 @@ def to_json(
         "name": name,
         "columns": names,
         **_table(encoder),
-        "scaling": [
-            {"logarithm": step.logarithm, "centre": step.centre.tolist(), "spread": step.spread.tolist()}
-            for step in steps
-        ],
+        "scaling": list(map(vars, steps)),
         "function": _function(function, target),
         "offset": float(offset or 0.0),
     }
@@ -132,38 +129,35 @@ def _table(encoder: TableEncoder | None) -> dict[str, Any]:
 
 
 def _encoding(encoding: Encoding) -> dict[str, Any]:
-    head = {"column": encoding.column}
+    column = encoding.column
     if isinstance(encoding, Numbers):
         flag = encoding.gaps and encoding.fill is not None
         periods = [PERIODS[period] for period in encoding.periods]
-        dates = {"origin": encoding.origin, "periods": periods} if encoding.kind == "date" else {}
-        return {"kind": encoding.kind, **head, "fill": encoding.fill, "flag": flag, **dates}
+        dates = {"origin": encoding.origin, "periods": periods}
+        return {"kind": encoding.kind, "column": column, "fill": encoding.fill, "flag": flag, **dates}
     if isinstance(encoding, Categories):
         n = len(encoding.known)
         places = {"places": [*encoding.places.items()], "by_value": encoding.by_value}
-        return {"kind": "category", **head, **places, "others": n, "width": n + bool(encoding.rare)}
-    texts = [
-        {"kind": kind, **({} if known is None else {"words": known.words, "idf": known.idf.tolist()})}
-        for kind, known in encoding.vocabularies.items()
-    ]
-    return {"kind": "text", **head, "texts": texts}
+        return {"kind": "category", "column": column, **places, "others": n, "width": n + bool(encoding.rare)}
+    texts = [{"kind": kind, **({} if known is None else vars(known))} for kind, known in encoding.vocabularies.items()]
+    return {"kind": "text", "column": column, "texts": texts}
 
 
 def _function(function: Function, target: int | None) -> dict[str, Any]:
     match function:
         case Weights(weights):
-            return {"weights": weights[:, check_target(target, weights.shape[1])].tolist()}
-        case Steps(features, thresholds, weights):
+            return {"weights": weights[:, check_target(target, weights.shape[1])]}
+        case Steps():
             check_target(target, 1)
-            return {"features": features.tolist(), "thresholds": list(thresholds), "weights": list(weights)}
+            return vars(function)
     return {"expansions": [_expansion(part, target) for part in function]}
 
 
 def _expansion(part: Expansion, target: int | None) -> dict[str, Any]:
     return {
         "measure": part.formula.measure,
-        "steps": [list(step) for step in part.formula.steps(part.kernel)],
-        "features": None if part.features is None else part.features.tolist(),
-        "items": part.items.tolist(),
-        "coefficients": part.coefficients[:, check_target(target, part.coefficients.shape[1])].tolist(),
+        "steps": part.formula.steps(part.kernel),
+        "features": part.features,
+        "items": part.items,
+        "coefficients": part.coefficients[:, check_target(target, part.coefficients.shape[1])],
     }

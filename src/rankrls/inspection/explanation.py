@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
@@ -17,6 +16,7 @@ from rankrls._typing import Array
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
 from rankrls.models.intake import check_matrix, check_qid_given
+from rankrls.numerics.runs import dense_rows
 
 
 def explain(
@@ -179,9 +179,7 @@ class Explanation:
         return self.layout.ids[self.layout.codes[[row]]].tolist()[0] if self.has_qid else None
 
     def _values(self, row: int) -> Array:
-        part = self.values[[row]]
-        of_row: Array = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)[0]
-        return of_row
+        return np.asarray(dense_rows(self.values, [row])[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

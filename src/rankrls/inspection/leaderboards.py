@@ -15,13 +15,12 @@ from rankrls._checks import check_finite, check_word, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
-from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
+from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE
-from rankrls.numerics.graph import PreferenceGraph
 from rankrls.numerics.runs import dense_rows
 from rankrls.selection.folds import preference_units
 
@@ -222,8 +221,11 @@ def leaderboard(
     solver = next(spec.candidates(data)).problem(data).solvers[0]
     graph = data.graph
     votes = np.bincount(np.concatenate((table.winners, table.losers)), minlength=m)
-    if is_named:
-        _warn_of_components(graph, votes > 0)
+    sets = np.unique(graph.components[votes > 0], return_counts=True)[1]
+    if is_named and len(sets) > 1:
+        problem = f"The votes form {len(sets)} sets of items with no vote between them; the largest has {sets.max()}."
+        remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set separately."
+        warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
     Z = solver.item_features
     n = Z.shape[1]
     differences = graph.incidence @ Z
@@ -310,15 +312,6 @@ def _checked_anchor(anchor: tuple[Any, float], items: AnyArray) -> tuple[int, fl
     except (TypeError, ValueError):
         problem = f"anchor must be one of the items and its rating, a finite number; got {anchor!r}."
         raise InputError(problem, parameter="anchor") from None
-
-
-def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
-    """Warn if some items are not connected with others by any chain of votes."""
-    sizes = np.unique(graph.components[voted], return_counts=True)[1]
-    if len(sizes) > 1:
-        problem = f"The votes form {len(sizes)} sets of items with no vote between them; the largest has {sizes.max()}."
-        remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set separately."
-        warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
 
 
 def _bradley_terry(D: Matrix, counts: Array, strengths: Array, alpha: float) -> tuple[Array, Array]:
