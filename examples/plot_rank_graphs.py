@@ -12,6 +12,7 @@ words depend on a wrong word.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -98,9 +99,9 @@ def common_walks(a, b, longest=2, decay=0.5):
 # %%
 # As a function of two objects
 # ----------------------------
-# The parses are given as a list, and the kernel as a function.
+# The parses are given as a list, and the kernel as a function of two of them.
 
-model = RankRLS(10.0, kernel=common_walks, kernel_params={"longest": 2})
+model = RankRLS(10.0, kernel=partial(common_walks, longest=2))
 model.fit([parses[k] for k in learn], share[learn], qid=qid[learn])
 by_function = model.predict([parses[k] for k in new])
 

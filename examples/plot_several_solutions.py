@@ -33,25 +33,23 @@ learn, new = np.arange(60), np.arange(60, n_patients)
 alone = RankingPursuit(6, dictionary="features").fit(genes[learn], outcome[learn])
 several = CoRankingPursuit(6, views=({}, {}), dictionary="features", disjoint=True, nu=0.0)
 several.fit(genes[learn], outcome[learn])
-first, second = several.views_
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 stages = np.arange(1, 7)
-for name, model, look in (
-    ("ranking pursuit", alone, {"color": "black", "linestyle": ":", "linewidth": 4}),
-    ("first view", first, {"color": "tab:blue"}),
-    ("second view", second, {"color": "tab:orange"}),
-    ("mean of both", several, {"color": "tab:green"}),
+for name, staged, look in (
+    ("ranking pursuit", alone.staged_predict(genes[new]), {"color": "black", "linestyle": ":", "linewidth": 4}),
+    ("first view", several.staged_predict(genes[new], view=0), {"color": "tab:blue"}),
+    ("second view", several.staged_predict(genes[new], view=1), {"color": "tab:orange"}),
+    ("mean of both", several.staged_predict(genes[new]), {"color": "tab:green"}),
 ):
-    errors = [Measure("disagreement")(outcome[new], scores) for scores in model.staged_predict(genes[new])]
+    errors = [Measure("disagreement")(outcome[new], scores) for scores in staged]
     left.plot(stages, errors, marker=".", label=name, **look)
 left.set(xlabel="genes of a view", ylabel="disagreement error on new patients")
 left.legend()
 
-for height, (view, color) in enumerate(((first, "tab:blue"), (second, "tab:orange"))):
-    right.stem(
-        view.support_, view.coef_[view.support_], linefmt=color, markerfmt="o", basefmt=" ", label=f"view {height + 1}"
-    )
+for view, (weights, color) in enumerate(zip(several.view_coef_, ("tab:blue", "tab:orange"), strict=True), 1):
+    selected = np.flatnonzero(weights)
+    right.stem(selected, weights[selected], linefmt=color, markerfmt="o", basefmt=" ", label=f"view {view}")
 for name, group in groups.items():
     right.axvspan(group.start - 15, group.stop + 15, color="0.9", zorder=0)
     right.annotate(name, (group.start, right.get_ylim()[1]), ha="center", va="top", fontsize=8)
@@ -76,9 +74,8 @@ found = {
     .predict(genes[new])
 }
 model = first_three.fit(genes[learn], outcome[learn])
-parts = np.column_stack([view.predict(genes[new]) for view in model.views_])
-found |= {"first view": parts[:, 0], "second view": parts[:, 1]}
+found |= {"first view": model.predict(genes[new], view=0), "second view": model.predict(genes[new], view=1)}
 found["mean of both"] = model.predict(genes[new])
 for name, scores in found.items():
     print(f"{name:25} {Measure('disagreement')(outcome[new], scores):.3f}")
-print("genes:", *[view.support_.tolist() for view in model.views_])
+print("genes:", *[np.flatnonzero(weights).tolist() for weights in model.view_coef_])

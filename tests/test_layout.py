@@ -21,6 +21,7 @@ UNDER_WHAT_IT_HOLDS = {
     "selection/krylov": "models/test_cg_rankrls",
     "selection/leave_pair_out": "model_selection/test_leave_pair_out",
     "models/spec": "models/test_parameters",
+    "models/co_regularized": "models/test_co_rankrls",
     # what all estimators share
     "models/ranker": "models/test_integration",
     "models/greedy_rankrls": "learners/test_greedy",

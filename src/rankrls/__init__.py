@@ -20,15 +20,13 @@ _NAMES = {
     "rankrls.models._pipelines": ("fit_pairs",),
     "rankrls.models.auto_rankrls": ("AutoRankRLS",),
     "rankrls.models.cg_rankrls": ("CGRankRLS",),
-    "rankrls.models.co_ranking_pursuit": ("CoRankingPursuit", "CoRankingPursuitCV"),
-    "rankrls.models.co_rankrls": ("CoRankRLS",),
+    "rankrls.models.co_regularized": ("CoRankRLS", "CoRankingPursuit", "CoRankingPursuitCV"),
     "rankrls.models.conditional": ("ConditionalRankRLS", "ConditionalRankRLSCV"),
     "rankrls.models.greedy_rankrls": ("GreedyRankRLS",),
     "rankrls.models.rankboost": ("RankBoost",),
     "rankrls.models.ranking_pursuit": ("RankingPursuit", "RankingPursuitCV"),
-    "rankrls.models.rankrls": ("RankRLS", "RankRLSCV"),
+    "rankrls.models.rankrls": ("RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV"),
     "rankrls.models.ranksvm": ("RankSVM", "RankSVMCV"),
-    "rankrls.models.sparse_rankrls": ("SparseRankRLS", "SparseRankRLSCV"),
     "rankrls.models.transductive": ("TransductiveRankRLS", "TransductiveRankRLSCV"),
     "rankrls.persistence": ("load", "save"),
     "rankrls.survival": ("survival_pairs",),
@@ -46,11 +44,11 @@ if TYPE_CHECKING:
     from rankrls.models._pipelines import fit_pairs as fit_pairs
     from rankrls.models.auto_rankrls import AutoRankRLS as AutoRankRLS
     from rankrls.models.cg_rankrls import CGRankRLS as CGRankRLS
-    from rankrls.models.co_ranking_pursuit import (
+    from rankrls.models.co_regularized import (
         CoRankingPursuit as CoRankingPursuit,
         CoRankingPursuitCV as CoRankingPursuitCV,
+        CoRankRLS as CoRankRLS,
     )
-    from rankrls.models.co_rankrls import CoRankRLS as CoRankRLS
     from rankrls.models.conditional import (
         ConditionalRankRLS as ConditionalRankRLS,
         ConditionalRankRLSCV as ConditionalRankRLSCV,
@@ -58,9 +56,13 @@ if TYPE_CHECKING:
     from rankrls.models.greedy_rankrls import GreedyRankRLS as GreedyRankRLS
     from rankrls.models.rankboost import RankBoost as RankBoost
     from rankrls.models.ranking_pursuit import RankingPursuit as RankingPursuit, RankingPursuitCV as RankingPursuitCV
-    from rankrls.models.rankrls import RankRLS as RankRLS, RankRLSCV as RankRLSCV
+    from rankrls.models.rankrls import (
+        RankRLS as RankRLS,
+        RankRLSCV as RankRLSCV,
+        SparseRankRLS as SparseRankRLS,
+        SparseRankRLSCV as SparseRankRLSCV,
+    )
     from rankrls.models.ranksvm import RankSVM as RankSVM, RankSVMCV as RankSVMCV
-    from rankrls.models.sparse_rankrls import SparseRankRLS as SparseRankRLS, SparseRankRLSCV as SparseRankRLSCV
     from rankrls.models.transductive import (
         TransductiveRankRLS as TransductiveRankRLS,
         TransductiveRankRLSCV as TransductiveRankRLSCV,

@@ -436,7 +436,7 @@ def compare_per_query(
     interval = partial(bootstrap_interval, confidence=confidence, n_resamples=n_resamples, random_state=rng)
     means = {name: interval(of_one) for name, of_one in by_query.items()}
     lines = []
-    for first, second in progress(pairs, 0, "pairs of rankings"):
+    for first, second in progress(pairs, "pairs of rankings"):
         a = by_query[first]
         b = by_query[second]
         test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)

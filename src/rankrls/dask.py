@@ -18,7 +18,7 @@ from rankrls._errors import InputError, did_you_mean, require_extra
 from rankrls._queries import query_layout
 from rankrls.io.dataset import Dataset, Part
 from rankrls.io.rows import Rows
-from rankrls.models import rankrls, sparse_rankrls
+from rankrls.models import rankrls
 
 require_extra("rankrls.dask", "dask", "dask", "distributed")
 
@@ -117,7 +117,7 @@ class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
     """
 
 
-class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc]
+class SparseRankRLS(_OnDask, rankrls.SparseRankRLS):  # type: ignore[misc]
     """:class:`rankrls.SparseRankRLS` for Dask collections, over a random basis.
 
     Parameters
@@ -126,7 +126,7 @@ class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc
     """
 
 
-class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[misc]
+class SparseRankRLSCV(_OnDask, rankrls.SparseRankRLSCV):  # type: ignore[misc]
     """:class:`rankrls.SparseRankRLSCV` for Dask collections, over a random basis.
 
     Parameters

@@ -7,7 +7,7 @@
 ``polynomial``    ``(gamma x'z + coef0)^degree``; also ``poly``
 ``sigmoid``       ``tanh(gamma x'z + coef0)``; not positive semidefinite
 ``precomputed``   X is the kernel matrix itself
-a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X, or two objects of any kind
+a callable        ``function(x, z) -> float`` for two rows of X, or two objects of any kind
 ================  ==========================================================
 
 ``gamma`` is 1 / number of features by default.
@@ -15,9 +15,9 @@ a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -106,8 +106,6 @@ class Kernel:
         Name from the module's table, or a function.
     gamma, degree, coef0 : float
         Parameters of the table; a kernel ignores those that it does not have.
-    params : mapping, optional
-        Keyword arguments of a function.
 
     Examples
     --------
@@ -122,7 +120,6 @@ class Kernel:
     gamma: float = 1.0
     degree: float = 3.0
     coef0: float = 1.0
-    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_linear(self) -> bool:
@@ -171,7 +168,7 @@ class Kernel:
         out = np.full((len(left), len(right)), np.nan)
         for i, x in enumerate(left):
             for j, z in enumerate(right[: i + 1] if Z is None else right):
-                value = self.name(x, z, **self.params)
+                value = self.name(x, z)
                 with suppress(TypeError, ValueError):
                     out[i, j] = float(value)
                 if not np.isfinite(out[i, j]):
@@ -266,7 +263,7 @@ def kernel_parameters(kernel: Any) -> tuple[str, ...]:
     return FORMULAS[kernel].parameters if isinstance(kernel, str) and kernel in FORMULAS else ()
 
 
-def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> None:
+def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
     """Check the name and the parameters of a kernel.
 
     Raises
@@ -280,16 +277,13 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
         check_number("gamma", gamma, {"above": 0.0})
     check_count("degree", degree)
     check_number("coef0", coef0)
-    if kernel_params is not None and not callable(kernel):
-        problem = "kernel_params needs a kernel function, but kernel is a name."
-        raise InputError(problem, parameter="kernel_params")
 
 
-def resolve_kernel(X: Any, kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> Kernel:
+def resolve_kernel(X: Any, kernel: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
     """Kernel with the default of gamma computed from the number of features; X may be a list of objects."""
     if gamma is None:
         gamma = 1.0 / max(X.shape[1], 1) if len(getattr(X, "shape", ())) == 2 else 1.0
-    return Kernel(kernel, float(gamma), int(degree), float(coef0), dict(kernel_params or {}))
+    return Kernel(kernel, float(gamma), int(degree), float(coef0))
 
 
 def _floats(X: Any) -> Any:

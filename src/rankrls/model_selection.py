@@ -37,8 +37,7 @@ from rankrls.models.fitted import ChosenAttributes, lost_feature_warning
 from rankrls.models.intake import check_comparable, labelled_items, preferred_items
 from rankrls.models.parameters import Grid, check_grid, number, options
 from rankrls.models.ranker import Chooses, Ranker
-from rankrls.models.rankrls import RankRLS, RankRLSCV
-from rankrls.models.sparse_rankrls import SparseRankRLS
+from rankrls.models.rankrls import RankRLS, RankRLSCV, SparseRankRLS
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.graph import LabelledGraph
@@ -910,7 +909,7 @@ def permutation_test(
     exactly, the permutations are then targets of one factorization: for 150 items with 3,000 features, 1,000 of them
     took the processor time of about 13 refits, 0.15 s. All other cases are refitted: other estimators, folds of rows,
     splitters, ``event`` (comparable pairs depend on the times), ``positive``, and ``rule="one_se"``. A warning is
-    issued if refits will take more than a minute, and a progress bar is shown with ``verbose`` or on a terminal.
+    issued if refits will take more than a minute, and a progress bar is shown on a terminal.
 
     References
     ----------
@@ -967,7 +966,7 @@ def permutation_test(
         job = f"A fit for each of {n_permutations} permutations"
         remedy = "Use fewer (n_permutations), or a model with fewer values to choose from."
         warn_of_cost(seconds * n_permutations, job, remedy, "n_permutations")
-        for k in progress(range(n_permutations), int(vars(model).get("verbose", 0)), "permutations"):
+        for k in progress(range(n_permutations), "permutations"):
             permuted[k] = fitted(orders(1)[0]).best_score_
     else:
         labels = labels.ravel()

@@ -85,3 +85,8 @@ def centred(scores, qid):
 def kernel_of_sums(first: np.ndarray, second: np.ndarray) -> float:
     """Gaussian kernel of the sums of three features: items with these in another order differ by rounding only."""
     return float(np.exp(-(((first[0] + first[1] + first[2]) - (second[0] + second[1] + second[2])) ** 2)))
+
+
+def by_view(model, X):
+    """Scores of every view of a co-regularized pursuit."""
+    return [model.predict(X, view=v) for v in range(model.path_.indices.shape[1])]

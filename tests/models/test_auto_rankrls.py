@@ -17,6 +17,7 @@ from rankrls.export import to_onnx, to_solr
 from rankrls.model_selection import nested_estimate
 from rankrls.models import auto_rankrls
 from rankrls.models._pipelines import names_of_features
+from rankrls.preprocessing import QueryStandardScaler
 from tests.refusals import Refusal
 
 NAMES = ["linear", "degree 2", "gaussian"]
@@ -190,12 +191,13 @@ def test_one_ranking_is_judged_by_pairs_or_folds() -> None:
     pairs = AutoRankRLS(scoring="disagreement", n_basis=30).fit(X, y)
     assert pairs.selection_.startswith("leave-pair-out")
     assert np.isnan(pairs.optimism_)
-    folds = AutoRankRLS(n_basis=30).fit(X, y)
+    with pytest.warns(InputWarning, match="first positions"):
+        folds = AutoRankRLS(n_basis=30).fit(X, y)
     assert folds.selection_.startswith("5 folds")
     assert folds.predict(X).shape == (len(X),)
 
 
-def test_no_time_is_said_and_nothing_depends_on_it() -> None:
+def test_nothing_depends_on_time() -> None:
     X, y, qid = _data()
     first, second = (AutoRankRLS(n_basis=40).fit(X, y, qid=qid) for _ in range(2))
     for name in first.cv_results_:
@@ -282,6 +284,29 @@ def test_sparse_features_stay_sparse(family: str) -> None:
     assert peak < 0.5 * 8 * np.prod(X.shape)
 
 
+def test_validation_data_are_scaled_like_the_others() -> None:
+    X, y, qid = _data("line")
+    X = 100.0 * X
+    train, other = qid < 30, qid >= 30
+    validation = {"X_val": X[other], "y_val": y[other], "qid_val": qid[other]}
+    model = AutoRankRLS(families="linear", scales=("raw", "standard", "query"))
+    model.fit(X[train], y[train], qid=qid[train], **validation)
+    assert model.selection_ == "validation data with 10 queries, the choice of 3 models"
+    scaler = StandardScaler().fit(X[train])
+    beside = QueryStandardScaler(beside=True)
+    joint = StandardScaler().fit(beside.fit_transform(X[train], qid=qid[train]))
+    features = {
+        "raw": lambda rows, ids: rows,
+        "standard": lambda rows, ids: scaler.transform(rows),
+        "query": lambda rows, ids: joint.transform(beside.transform(rows, qid=ids)),
+    }
+    for scale, value in zip(model.results_["scale"], model.results_["mean_score"], strict=True):
+        one = RankRLSCV(scoring="ndcg@10")
+        scaled = features[scale](X[other], qid[other])
+        one.fit(features[scale](X[train], qid[train]), y[train], qid=qid[train], **validation | {"X_val": scaled})
+        assert value == pytest.approx(one.best_score_, abs=1e-9)
+
+
 def test_several_targets_and_weights_go_to_the_models() -> None:
     X, y, qid = _data("line", queries=15)
     Y, weight = np.column_stack([y, -y]), np.where(np.arange(len(y)) % 5, 1.0, 0.0)
@@ -347,7 +372,7 @@ def test_whether_predict_needs_qid_depends_on_what_is_asked_for_and_never_on_the
     assert refused.value.parameter == "qid"
     default = AutoRankRLS(families="linear").fit(X, y, qid=qid)
     np.testing.assert_array_equal(default.predict(X, qid=qid), default.predict(X))
-    one = AutoRankRLS(families="linear", scales="all", cv=3).fit(X, y)
+    one = AutoRankRLS(families="linear", scales="all", cv=3, scoring="tau").fit(X, y)
     assert "query" not in one.results_["scale"]
     assert one.predict(X).shape == y.shape
 

@@ -19,7 +19,7 @@ from rankrls.export import to_onnx, to_solr
 from rankrls.inspection import explain
 from rankrls.learners import trees
 from rankrls.metrics import Measure
-from rankrls.models import boosted
+from rankrls.models import auto_rankrls
 from rankrls.persistence import read_info
 from rankrls.selection.optimism import Entries
 
@@ -27,7 +27,7 @@ from rankrls.selection.optimism import Entries
 @pytest.fixture(autouse=True)
 def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "_MOST_TREES", 30)
-    monkeypatch.setattr(boosted, "SETTINGS", ((4, 0.3),))
+    monkeypatch.setattr(auto_rankrls, "SETTINGS", ((4, 0.3),))
 
 
 def _data(seed: int = 0, queries: int = 40, size: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -125,7 +125,7 @@ def test_a_blend_with_a_model_of_whole_queries_is_that(monkeypatch: pytest.Monke
 def test_leaves_are_compared_with_the_better_loss_by_trees_that_did_not_see_the_query(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(boosted, "SETTINGS", ((4, 0.3), (2, 0.3), (6, 0.3)))
+    monkeypatch.setattr(auto_rankrls, "SETTINGS", ((4, 0.3), (2, 0.3), (6, 0.3)))
     model = _fitted(families="trees")
     found = model.cv_results_
     tried = set(zip(found["loss"], found["leaves"], strict=True))

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rankrls import CoRankingPursuit, RankingPursuit
 from tests.learners.dense import DensePursuit
-from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data
+from tests.models.oracles import GRAPHS, by_view, graph_id, laplacian, ranking_data
 from tests.oracles import gaussian
 from tests.refusals import Refusal
 
@@ -28,8 +28,8 @@ def equation_three(model, X, y, qid, Xu, qu, nu, graph, w=None, views=None):
     L = laplacian(y, qid, w, graph)
     bar = dict(graph, ties="include")
     Lbar = laplacian(np.zeros(len(qu)), qu, None, bar)
-    f = [view.predict(X) for view in model.views_]
-    fbar = [view.predict(Xu) for view in model.views_]
+    f = by_view(model, X)
+    fbar = by_view(model, Xu)
     loss = sum((y - g) @ L @ (y - g) for g in f)
     return loss + nu * sum((a - b) @ Lbar @ (a - b) for a in fbar for b in fbar)
 
@@ -68,13 +68,16 @@ def test_minimises_equation_three_over_the_columns_taken(graph):
     Kbar = [gaussian(Xu[:, h], X[rows][:, h], 0.2) for h in halves]
     L, Lbar = laplacian(y, qid, w, graph), laplacian(np.zeros(len(qu)), qu, None, dict(graph, ties="include"))
     a = refitted(K, L, y, Kbar, Lbar, 0.4)
-    for v, view in enumerate(model.views_):
+    for v, scores in enumerate(by_view(model, X_new)):
         wanted = gaussian(X_new[:, halves[v]], X[rows][:, halves[v]], 0.2) @ a[v]
-        np.testing.assert_allclose(view.predict(X_new), wanted, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(scores, wanted, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(
         model.path_.losses[-1], equation_three(model, X, y, qid, Xu, qu, 0.4, graph, w), rtol=1e-8
     )
-    np.testing.assert_allclose(model.predict(X_new), np.mean([v.predict(X_new) for v in model.views_], axis=0))
+    np.testing.assert_allclose(
+        model.predict(X_new),
+        np.mean(by_view(model, X_new), axis=0),
+    )
     stages = list(model.staged_predict(X_new))
     assert len(stages) == 3
     np.testing.assert_allclose(stages[-1], model.predict(X_new), rtol=1e-10)
@@ -131,15 +134,15 @@ def test_is_the_greedy_search_by_dense_systems(shared):
     taken, a, losses = DensePursuit(y, [L, L], Lbar, columns, columns_bar).greedy(3, 0.4, shared=shared)
     np.testing.assert_array_equal(model.path_.indices, taken)
     np.testing.assert_allclose(model.path_.losses, losses, rtol=1e-8)
-    for view, gamma, own, rows in zip(model.views_, (0.2, 1.0), a, taken.T, strict=True):
-        np.testing.assert_allclose(view.predict(X_new), gaussian(X_new, X[rows], gamma) @ own, rtol=1e-6, atol=1e-8)
+    for scores, gamma, own, rows in zip(by_view(model, X_new), (0.2, 1.0), a, taken.T, strict=True):
+        np.testing.assert_allclose(scores, gaussian(X_new, X[rows], gamma) @ own, rtol=1e-6, atol=1e-8)
 
 
 def test_without_unlabelled_rows_the_labelled_ones_agree():
     X, y, qid, *_ = partly(6)
     model = CoRankingPursuit(3, nu=0.5, gamma=0.2, ties="exclude").fit(X, y, qid=qid)
     L = laplacian(y, qid, None, dict(GRAPHS[0], ties="exclude", balance="examples"))
-    f = [view.predict(X) for view in model.views_]
+    f = by_view(model, X)
     loss = sum((y - g) @ L @ (y - g) for g in f) + 2 * 0.5 * (f[0] - f[1]) @ L @ (f[0] - f[1])
     np.testing.assert_allclose(model.path_.losses[-1], loss, rtol=1e-8)
 
@@ -147,21 +150,21 @@ def test_without_unlabelled_rows_the_labelled_ones_agree():
 def test_views_by_kernel_and_by_name():
     X, y, qid, Xu, qu, X_new = partly(7)
 
-    def product(a, b, power=1.0):
-        return float((1 + a @ b) ** power)
+    def product(a, b):
+        return float((1 + a @ b) ** 2)
 
     one = CoRankingPursuit(
         3,
         views=(
             "linear",
-            {"kernel": product, "kernel_params": {"power": 2}},
+            product,
             {"kernel": "poly", "degree": 2, "gamma": 1},
         ),
     ).fit(**joined(X, y, qid, Xu, qu))
     rows = one.path_.indices[:, 0]
     kernels = (X_new @ X[rows].T, (1 + X_new @ X[rows].T) ** 2, (1 + X_new @ X[rows].T) ** 2)
-    for v, view in enumerate(one.views_):
-        np.testing.assert_allclose(view.predict(X_new), kernels[v] @ one.path_.coefficients[-1, :, v], rtol=1e-7)
+    for v, scores in enumerate(by_view(one, X_new)):
+        np.testing.assert_allclose(scores, kernels[v] @ one.path_.coefficients[-1, :, v], rtol=1e-7)
     names = pd.DataFrame(np.vstack((X, Xu)), columns=list("abcdef"))
     mask = np.array([False, True, True, True, True, False])
     named = CoRankingPursuit(3, views=(["a", "f"], mask)).fit(**joined(X, y, qid, Xu, qu) | {"X": names})
@@ -174,7 +177,7 @@ def test_nothing_to_take_is_the_zero_function(dictionary):
     model = CoRankingPursuit(3, dictionary=dictionary).fit(np.ones((6, 2)), np.arange(6.0))
     assert model.path_.n_stages == 0
     assert model.predict(np.ones((4, 2))).tolist() == [0.0] * 4
-    assert model.views_[1].predict(np.ones((4, 2))).tolist() == [0.0] * 4
+    assert model.predict(np.ones((4, 2)), view=1).tolist() == [0.0] * 4
 
 
 @pytest.mark.parametrize(

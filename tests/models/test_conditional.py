@@ -209,13 +209,13 @@ def test_refusals(options, changes, parameter):
     assert error.value.parameter == parameter
 
 
-def test_unknown_utilities_are_refused_with_a_remedy_that_works():
+def test_unknown_utilities_are_refused_and_the_documented_remedy_works():
     """Rows of the known utilities, with the query as qid, order the items of new queries by the same truth."""
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(40, 3)), rng.normal(size=(12, 2))
     Y = X @ rng.normal(size=(3, 2)) @ Z.T
     rated = np.where(rng.random(Y.shape) < 0.4, Y, np.nan)
-    with Refusal("fit RankRLSCV on one row per known utility, with the query as qid", parameter="y"):
+    with Refusal("NaN", parameter="y"):
         ConditionalRankRLS().fit(X[:30], rated[:30], items=Items(Z))
     products = np.einsum("ua,ib->uiab", X, Z).reshape(40, 12, -1)
     query, item = np.nonzero(np.isfinite(rated[:30]))

@@ -86,12 +86,3 @@ def test_nothing_to_take_is_the_zero_function():
         assert model.path_.losses.shape == (1,)
         assert model.predict(np.ones((3, 2))).tolist() == [0.0, 0.0, 0.0]
         assert list(model.staged_predict(np.ones((3, 2)))) == []
-
-
-def test_names_of_features_are_in_the_order_of_the_columns():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(60, 5))
-    y = X @ [0.1, 0.0, 2.0, 0.0, 5.0] + 0.01 * rng.normal(size=60)
-    model = RankingPursuit(3, dictionary="features").fit(X, y)
-    assert model.basis_indices_.tolist() == [4, 2, 0]
-    assert model.get_feature_names_out().tolist() == ["x0", "x2", "x4"]

@@ -15,8 +15,7 @@ HIDDEN = np.isin(QID, np.unique(QID)[[0, 2, 5, 7]])
 PARTLY = np.where(HIDDEN, np.nan, Y)
 W = np.random.default_rng(81).random(len(Y)) + 0.3
 KINDS = [
-    {"solver": "primal"},
-    {"solver": "dual"},
+    {},
     {"kernel": "rbf", "gamma": 0.3},
     {"kernel": "rbf", "balance": "pairs"},
     {"balance": "queries", "regression_weight": 0.3},
@@ -29,7 +28,7 @@ def cross_validated_error(model, y):
     return float((centred(y - f, QID) ** 2).sum())
 
 
-@pytest.mark.parametrize("kind", KINDS[:3], ids=str)
+@pytest.mark.parametrize("kind", KINDS[:2], ids=str)
 def test_no_other_labels_do_better(kind):
     alpha, penalty = 0.8, 0.6
     model = TransductiveRankRLS(alpha, penalty=penalty, **kind).fit(X, PARTLY, qid=QID)

@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from rankrls import CoRankingPursuit, CoRankingPursuitCV, TransductiveRankRLS, TransductiveRankRLSCV
 from rankrls.metrics import Measure
-from tests.models.oracles import ranking_data
+from tests.models.oracles import by_view, ranking_data
 from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(21, queries=22, n=6)
@@ -97,8 +97,7 @@ def test_terms_and_agreement_are_judged_by_refits(name, weighted):
     np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=1e-10)
     np.testing.assert_array_equal(model.basis_indices_, alone.basis_indices_)
     assert model.n_basis_ == len(model.basis_indices_)
-    for one, other in zip(model.views_, alone.views_, strict=True):
-        np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-10)
+    np.testing.assert_allclose(by_view(model, X), by_view(alone, X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "precomputed"])
@@ -124,9 +123,9 @@ def test_rows_held_out_of_one_ranking_are_left_out(kernel):
     [
         (lambda: TransductiveRankRLSCV([0.0, 1.0]), Refusal("above 0", parameter="alpha")),
         (lambda: TransductiveRankRLSCV(penalty=(1.0, 0.0)), Refusal("above 0", parameter="penalty")),
-        (lambda: TransductiveRankRLSCV(ties=("include", "exclude")), Refusal("single value", parameter="ties")),
+        (lambda: TransductiveRankRLSCV(ties=("include", "exclude")), Refusal("one of 'include'", parameter="ties")),
         (lambda: CoRankingPursuitCV(nu=(0.1, -1)), Refusal("at least 0", parameter="nu")),
-        (lambda: CoRankingPursuitCV(kernel=("rbf", "precomputed")), Refusal("views[0]", parameter="kernel")),
+        (lambda: CoRankingPursuitCV(kernel=("rbf", "precomputed")), Refusal("one of several", parameter="kernel")),
     ],
 )
 def test_refusals(make, refusal):

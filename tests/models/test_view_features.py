@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.model_selection import KFold
 
 from rankrls import CoRankingPursuit, RankingPursuit, load, save
 from rankrls.metrics import Measure
 from tests.learners.dense import DensePursuit
-from tests.models.oracles import GRAPHS, laplacian, ranking_data
+from tests.models.oracles import GRAPHS, by_view, laplacian, ranking_data
 from tests.refusals import Refusal
 
 ALL = ({}, {})
@@ -47,28 +46,26 @@ def test_is_the_greedy_search_by_dense_systems(disjoint, nu, graph):
     coef = np.zeros((2, 9))
     for (v, j), weight in zip(taken, a, strict=True):
         coef[v, j] += weight
-    for v, view in enumerate(model.views_):
-        np.testing.assert_allclose(view.coef_, coef[v], rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(view.support_, np.flatnonzero(coef[v]))
-        np.testing.assert_allclose(view.predict(X), X @ coef[v], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.view_coef_, coef, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(by_view(model, X), coef @ X.T, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(model.coef_, coef.mean(axis=0), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(model.predict(X), X @ model.coef_, atol=1e-10)
     stages = list(model.staged_predict(X))
     np.testing.assert_allclose(stages[-1], model.predict(X), atol=1e-10)
     if disjoint:
-        assert not set(model.views_[0].support_) & set(model.views_[1].support_)
+        assert not model.view_coef_.all(axis=0).any()
 
 
 def test_two_groups_that_say_the_same_are_both_found():
     X, y, qid = genes()
     model = CoRankingPursuit(3, views=ALL, dictionary="features", disjoint=True, nu=0.0).fit(X, y, qid=qid)
-    pairs = [{j % 10 for j in view.support_.tolist()} for view in model.views_]
+    pairs = [{j % 10 for j in np.flatnonzero(weights).tolist()} for weights in model.view_coef_]
     assert pairs == [{0, 1, 2}, {0, 1, 2}]
     assert sorted(model.basis_indices_) == [0, 1, 2, 10, 11, 12]
-    errors = [Measure("disagreement")(y, view.predict(X), qid=qid) for view in model.views_]
+    errors = [Measure("disagreement")(y, scores, qid=qid) for scores in by_view(model, X)]
     assert max(errors) < 0.1
     together = CoRankingPursuit(3, views=ALL, dictionary="features", nu=0.0).fit(X, y, qid=qid)
-    np.testing.assert_allclose(together.views_[0].coef_, together.views_[1].coef_)
+    np.testing.assert_allclose(*together.view_coef_)
 
 
 @pytest.mark.parametrize("backfit", [True, False])
@@ -78,35 +75,8 @@ def test_one_view_and_views_that_do_not_agree_are_ranking_pursuit(backfit):
     one = CoRankingPursuit(4, views=({},), dictionary="features", backfit=backfit).fit(X, y, qid=qid)
     np.testing.assert_allclose(one.coef_, alone.fit(X, y, qid=qid).coef_, rtol=1e-7, atol=1e-10)
     halves = CoRankingPursuit(4, dictionary="features", nu=0.0, backfit=backfit).fit(X, y, qid=qid)
-    for view, half in zip(halves.views_, (slice(0, 20), slice(20, 40)), strict=True):
-        np.testing.assert_allclose(view.coef_[half], alone.fit(X[:, half], y, qid=qid).coef_, rtol=1e-7, atol=1e-10)
-
-
-@pytest.mark.parametrize("dictionary", ["features", "kernel"])
-@pytest.mark.parametrize("aggregation", ["weighted", "best"])
-def test_views_are_weighed_by_held_out_queries(dictionary, aggregation):
-    X, y, qid = genes(2)
-    X[:, 10:13] += 1.5 * np.random.default_rng(9).normal(size=(len(y), 3))  # the second group knows less
-    partly = np.where(qid < 10, y, np.nan)
-    views = (slice(0, 10), slice(10, 20))
-    options = {"views": views, "dictionary": dictionary, "nu": 0.1, "gamma": 0.02}
-    model = CoRankingPursuit(3, aggregation=aggregation, **options).fit(X, partly, qid=qid)
-    errors = np.zeros((2, 10))
-    for _, test in KFold(5, shuffle=True, random_state=0).split(np.empty(10)):
-        rows = np.isin(qid, test)
-        fold = CoRankingPursuit(3, **options).fit(X, np.where(rows, np.nan, partly), qid=qid)
-        for v, view in enumerate(fold.views_):
-            errors[v, test] = Measure("disagreement")(y[rows], view.predict(X[rows]), qid=qid[rows], per_query=True)
-    np.testing.assert_allclose(model.view_errors_, errors.mean(axis=1), rtol=1e-10)
-    worth = 1.0 - 2.0 * errors.mean(axis=1)
-    wanted = [1.0, 0.0] if aggregation == "best" else worth / worth.sum()
-    np.testing.assert_allclose(model.view_weights_, wanted)
-    scores = [view.predict(X) for view in model.views_]
-    np.testing.assert_allclose(model.predict(X), wanted @ np.array(scores), atol=1e-10)
-    np.testing.assert_allclose(list(model.staged_predict(X))[-1], model.predict(X), atol=1e-10)
-    plain = CoRankingPursuit(3, **options).fit(X, partly, qid=qid)
-    np.testing.assert_allclose(plain.predict(X), np.mean(scores, axis=0), atol=1e-10)
-    assert not hasattr(plain, "view_errors_")
+    for weights, half in zip(halves.view_coef_, (slice(0, 20), slice(20, 40)), strict=True):
+        np.testing.assert_allclose(weights[half], alone.fit(X[:, half], y, qid=qid).coef_, rtol=1e-7, atol=1e-10)
 
 
 def test_sparse_named_and_stored(tmp_path):
@@ -119,7 +89,7 @@ def test_sparse_named_and_stored(tmp_path):
     frame = pd.DataFrame(X, columns=[f"gene {k}" for k in range(X.shape[1])])
     views = ([f"gene {k}" for k in range(10)], list(range(10, X.shape[1])))
     named = CoRankingPursuit(3, **{**options, "views": views}).fit(frame, y, qid=qid)
-    assert (named.views_[1].support_ >= 10).all()
+    assert not named.view_coef_[1, :10].any()
     save(named, tmp_path / "m.rankrls")
     np.testing.assert_allclose(load(tmp_path / "m.rankrls").predict(frame), named.predict(frame))
 
@@ -135,9 +105,3 @@ def test_refusals(parameters, refusal):
     X, y, qid = genes(5)
     with refusal:
         CoRankingPursuit(**parameters).fit(X, y, qid=qid)
-
-
-def test_views_of_kernel_functions_have_no_weights():
-    X, y, qid = genes(5)
-    with pytest.raises(AttributeError, match="weights of features"):
-        _ = CoRankingPursuit(2).fit(X, y, qid=qid).views_[0].coef_

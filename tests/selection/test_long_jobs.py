@@ -50,10 +50,10 @@ def test_no_bar_is_shown_inside_another(monkeypatch):
             return True
 
     monkeypatch.setattr(sys, "stderr", Terminal())
-    for _ in progress(range(2), 1, "permutations"):
-        assert [*progress(range(3), 1, "candidates")] == [0, 1, 2]
+    for _ in progress(range(2), "permutations"):
+        assert [*progress(range(3), "candidates")] == [0, 1, 2]
     shown = sys.stderr.getvalue()
     assert "permutations" in shown
     assert "candidates" not in shown
-    assert [*progress(range(3), 1, "candidates")] == [0, 1, 2]
+    assert [*progress(range(3), "candidates")] == [0, 1, 2]
     assert "candidates" in sys.stderr.getvalue()

@@ -152,3 +152,9 @@ def values_table(title: str, values: Mapping[str, Any]) -> Table:
     empty: Any = (None, "", [], {})
     rows = [[name, cell_text(value)] for name, value in values.items() if value not in empty]
     return Table(title, ["", ""], rows, left=2)
+
+
+def features_table(chosen: Sequence[Mapping[str, Any]]) -> Table:
+    """Features that a model selected, as returned by ``selected_features``."""
+    names = ("feature", "name", "weight", "held_out", "gain")
+    return Table.of("Features, in the order of selection", chosen, names, left=2)

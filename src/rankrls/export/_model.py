@@ -19,8 +19,7 @@ from rankrls.io import atomic_write
 from rankrls.kernels import Formula, Kernel
 from rankrls.metrics._scorer import unwrapped
 from rankrls.models._pipelines import fitted_names, names_of_features, table_encoder
-from rankrls.models.co_ranking_pursuit import ViewPursuer
-from rankrls.models.co_rankrls import CoRankRLS
+from rankrls.models.co_regularized import CoRankRLS, ViewPursuer
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import EncodedFeature, LogScaler, QueryMinMaxScaler, QueryStandardScaler

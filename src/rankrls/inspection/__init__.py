@@ -4,7 +4,7 @@ from rankrls.inspection.explanation import Explanation, PairExplanation, explain
 from rankrls.inspection.leaderboards import Leaderboard, leaderboard
 from rankrls.inspection.suspicious import SuspiciousFeatures, suspicious_features
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
-from rankrls.models._pipelines import SelectedFeatures, selected_features
+from rankrls.models._pipelines import selected_features
 from rankrls.ranking import Ranking, rank_positions, rank_scores
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "PairExplanation",
     "Posterior",
     "Ranking",
-    "SelectedFeatures",
     "SuspiciousFeatures",
     "explain",
     "leaderboard",

@@ -505,6 +505,12 @@ class Terms:
     features: Index | None = None
     items: Matrix = None
 
+    def feature_weights(self, n: int) -> Array:
+        """Weights of n features, most of which are zero."""
+        weights = np.zeros(n)
+        weights[self.taken] = self.coefficients[-1] if len(self.coefficients) else 0.0
+        return weights
+
     def scores(self, X: Matrix, stages: Any = slice(None)) -> Array:
         """Scores of items after some stages, (rows, stages)."""
         a = np.ascontiguousarray(self.coefficients[stages].T)
@@ -539,15 +545,12 @@ class CoPursuitCandidate(Candidate["ViewSolutions"]):
     views : sequence of ViewPlan
     nu : float
         Weight of the agreement on the rows that never have a label, or on all rows if there are none.
-    weights : ndarray of shape (views,), optional
-        Weights of the views in the solution; equal by default.
     """
 
     setting: Setting
     settings: CoPursuitSettings
     views: Sequence[ViewPlan]
     nu: float
-    weights: Array | None = None
 
     def problem(self, data: Data) -> CoPursuitProblem:
         assert isinstance(data, KnownItems)
@@ -615,11 +618,8 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
         path = self.walked
         Z = self.labelled.everything.X
         stages = np.minimum(values.astype(np.intp), path.n_stages)
-        weights = self.candidate.weights
-        if weights is None:
-            weights = np.full(len(self.candidate.views), 1.0 / len(self.candidate.views))
         details = [path.at(int(stage)) for stage in stages]
-        return ViewSolutions(Z, self.candidate.terms(path, Z), weights, stages, details)
+        return ViewSolutions(Z, self.candidate.terms(path, Z), stages, details)
 
     def axis(self) -> Array:
         """All numbers of stages."""
@@ -628,11 +628,10 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
 
 @dataclass(frozen=True, eq=False)
 class ViewSolutions:
-    """Weighted sums of the views' functions after some stages, for row numbers of Z."""
+    """Means of the views' functions after some stages, for row numbers of Z."""
 
     Z: Matrix
     terms: Sequence[Terms]
-    weights: Array
     stages: Index
     details: Sequence[CoPursuitPath]
 
@@ -640,4 +639,4 @@ class ViewSolutions:
         """Scores of rows, (rows, stages, 1)."""
         rows = take_items(self.Z, numbers[:, 0].astype(np.intp))
         parts = [np.hstack((np.zeros((rows.shape[0], 1)), part.scores(rows))) for part in self.terms]
-        return np.tensordot(self.weights, parts, axes=1)[:, self.stages, None]
+        return np.asarray(np.mean(parts, axis=0))[:, self.stages, None]

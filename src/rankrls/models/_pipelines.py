@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,8 +10,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, format_setting
-from rankrls._shown import Shown, records, table_text
-from rankrls._typing import AnyArray, Array, Index, ItemsLike, Values, VectorLike
+from rankrls._shown import records
+from rankrls._typing import Array, ItemsLike, Values, VectorLike
 from rankrls.learners.greedy import ForwardPath
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import unwrapped
@@ -89,66 +88,12 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
     return tuple(known) if len(known) == n else tuple(f"x{j}" for j in range(n))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SelectedFeatures(Shown):
-    """Features in the order of selection, returned by :func:`selected_features`; prints as a table.
-
-    Attributes
-    ----------
-    feature : ndarray of shape (k,), intp
-        Column numbers in X.
-    name : ndarray of shape (k,)
-    weight : ndarray of shape (k,)
-        Weights in the fitted model.
-    held_out : ndarray of shape (k,)
-        Held-out measure of the model with this feature and those before it; NaN if nothing was held out.
-    gain : ndarray of shape (k,)
-        Improvement by this feature; NaN if the measure without any feature is unknown.
-    measure : str
-        Name of the measure in ``held_out``.
-    """
-
-    feature: Index
-    name: AnyArray
-    weight: Array
-    held_out: Array
-    gain: Array
-    measure: str
-
-    @property
-    def records(self) -> list[Values]:
-        """The table by rows, as accepted by ``pandas.DataFrame``; None for NaN."""
-        columns = {name: vars(self)[name] for name in ("feature", "name", "weight", "held_out", "gain")}
-        return [{name: None if value != value else value for name, value in row.items()} for row in records(columns)]
-
-    @property
-    def head(self) -> list[str]:
-        """Column names of :attr:`rows`."""
-        return ["", "feature", "weight", self.measure, "gain"]
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """The table as text, row by row."""
-
-        def shown(value: float, form: str) -> str:
-            return "" if np.isnan(value) else f"{value:{form}}"
-
-        columns = zip(self.name, self.weight, self.held_out, self.gain, strict=True)
-        return [
-            [f"{k}", f"{name}", f"{weight:+.4g}", shown(held_out, ".4f"), shown(gain, "+.4f")]
-            for k, (name, weight, held_out, gain) in enumerate(columns, 1)
-        ]
-
-    def __str__(self) -> str:
-        return table_text(self.head, self.rows, left=2)
-
-
 def selects_features(final: object) -> bool:
     """Whether a fitted ranker selected features one by one."""
     return isinstance(final, Ranker) and final._feature_path is not None
 
 
-def selected_features(model: Any, *, feature_names: Sequence[str] | None = None) -> SelectedFeatures:
+def selected_features(model: Any, *, feature_names: Sequence[str] | None = None) -> list[Values]:
     """Return the features that a model selected, with their weights and effects on the held-out measure.
 
     Parameters
@@ -160,10 +105,13 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
 
     Returns
     -------
-    SelectedFeatures
-        For GreedyRankRLS, the held-out measure is the remaining squared error, as a share of that without features:
-        the error by which it selects. For RankingPursuitCV, it is the measure used to select the number of features,
-        where each fold has its own selection.
+    list of dict
+        Table by rows, in the order of selection, as accepted by ``pandas.DataFrame``: ``feature`` (its number),
+        ``name``, ``weight``, ``held_out`` (measure with this feature and those before it) and ``gain`` (improvement of
+        the measure by this feature); None where nothing was held out. For GreedyRankRLS, the held-out measure is the
+        remaining squared error, as a share of that without features: the error by which it selects. For
+        RankingPursuitCV, it is the measure used to select the number of features, where each fold has its own
+        selection.
 
     Examples
     --------
@@ -174,11 +122,11 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     >>> X, qid = rng.normal(size=(300, 40)), np.repeat(np.arange(30), 10)
     >>> y = X[:, 3] - 2 * X[:, 11] + 0.5 * X[:, 30] + rng.normal(size=300)
     >>> model = GreedyRankRLS(rule="one_se").fit(X, y, qid=qid)
-    >>> selected_features(model)
-       feature   weight  held-out error     gain
-    1  x11       -1.977          0.3710  +0.6290
-    2  x3       +0.9531          0.2065  +0.1644
-    3  x30      +0.5056          0.1554  +0.0512
+    >>> for row in selected_features(model):
+    ...     print(row["name"], round(row["weight"], 2), round(row["gain"], 2))
+    x11 -1.98 0.63
+    x3 0.95 0.16
+    x30 0.51 0.05
     """
     final = fitted_ranker(model)
     path = final._feature_path
@@ -189,22 +137,23 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     feature = feature[order]
     stage = stage[order]
     held_out = np.full(path.n_stages + 1, np.nan)
-    measure = "held out"
     sign = -1.0
     if isinstance(path, ForwardPath):
         held_out = path.held_out / path.held_out[0]
-        measure = "held-out error"
     elif isinstance(final, RankingPursuitCV):
         chosen = {name: value for name, value in final.best_params_.items() if name != "n_basis"}
         same = [all(of[name] == chosen[name] for name in chosen) for of in records(final.cv_results_)]
         held_out[1:] = final.cv_results_["mean_score"][same][: path.n_stages]
-        found = resolve_measure(final.scoring)
-        measure = f"held-out {found.name}"
-        sign = 1.0 if found.greater_is_better else -1.0
+        sign = 1.0 if resolve_measure(final.scoring).greater_is_better else -1.0
     names = names_of_features(model, feature_names, final.n_features_in_)
-    gain = sign * np.diff(held_out)
-    weight = final.coef_[feature]
-    return SelectedFeatures(feature, np.array(names)[feature], weight, held_out[stage + 1], gain[stage], measure)
+    columns = {
+        "feature": feature,
+        "name": np.array(names)[feature],
+        "weight": final.coef_[feature],
+        "held_out": held_out[stage + 1],
+        "gain": sign * np.diff(held_out)[stage],
+    }
+    return [{name: None if value != value else value for name, value in row.items()} for row in records(columns)]
 
 
 def fit_pairs(model: M, X: ItemsLike, winners: VectorLike, losers: VectorLike, **options: Any) -> M:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
-from time import perf_counter
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._checks import check_word, refuse_foreign_arguments
+from rankrls._checks import check_word
 from rankrls._comparisons import Data, DataInMemory, Features, LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Solutions
@@ -30,43 +29,47 @@ from rankrls._typing import (
     ItemsLike,
     LabelsLike,
     Matrix,
-    Params,
     RandomState,
     Values,
-    VectorLike,
 )
-from rankrls.clicks import PropensitiesLike
-from rankrls.learners.trees import LEAST_QUERIES, lightgbm
-from rankrls.metrics import resolve_measure
-from rankrls.metrics._scorer import predict_by_query
-from rankrls.models.boosted import fitted_blend, fitted_trees
-from rankrls.models.fitted import ChosenAttributes, Fitted, described
-from rankrls.models.intake import Clicks, check_matrix, labelled_items, preferred_items
-from rankrls.models.parameters import (
-    SELECTION,
-    Scoring,
-    Several,
-    check_parameters,
-    check_seed,
-    count,
-    options,
-    word,
+from rankrls.learners.trees import (
+    LEAST_QUERIES,
+    LOSSES,
+    SETTINGS,
+    Boosting,
+    QueryRows,
+    Trees,
+    lightgbm,
+    unsupported_reason,
 )
-from rankrls.models.ranker import Ranker
-from rankrls.models.rankrls import RankRLSCV
-from rankrls.models.sparse_rankrls import SparseRankRLSCV
+from rankrls.metrics._scorer import final_step_inputs, predict_by_query
+from rankrls.models.fitted import Fitted, described
+from rankrls.models.intake import check_matrix
+from rankrls.models.parameters import SELECTION, Scoring, Several, check_seed, count, options, word
+from rankrls.models.ranker import Chooses, Ranker
+from rankrls.models.rankrls import RankRLSCV, SparseRankRLSCV
 from rankrls.models.spec import Accepts, Spec
+from rankrls.numerics.runs import lengths_to_starts, runs_of
 from rankrls.preprocessing import LogScaler, QueryStandardScaler
-from rankrls.selection.folds import FEW_FOLDS, with_new
+from rankrls.selection.basis import generator
+from rankrls.selection.folds import FEW_FOLDS
 from rankrls.selection.optimism import ALLOWED, Dropped, Entries
-from rankrls.selection.plans import Plan, Planner
+from rankrls.selection.plans import Plan, Planner, UnitsPlan, ValidationPlan
 from rankrls.selection.search import SearchState, progress
 
-_WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
-"""Gaussian widths to try: gamma times the mean squared distance of two items. For n standardized features, where that
-distance is 2 n, gamma is from 0.016 / n to 4 / n."""
-_ABSOLUTE_WIDTHS = (0.1, 0.4, 1.6)
-"""Laplacian widths to try: gamma times the sum of the columns' standard deviations."""
+_KERNELS: dict[str, Values] = {
+    "linear": {},
+    "degree 2": {"kernel": "polynomial", "degree": 2},
+    "gaussian": {"kernel": "rbf"},
+    "laplacian": {"kernel": "laplacian"},
+}
+"""Parameters of the rankers of each family but the boosted ones, in order of complexity."""
+_BOOSTED = ("trees", "blend")
+_FAMILIES = (*_KERNELS, *_BOOSTED)
+"""Families of functions in order of complexity."""
+_WIDTHS = {"degree 2": (1.0,), "gaussian": (0.03125, 0.125, 0.5, 2.0, 8.0), "laplacian": (0.1, 0.4, 1.6)}
+"""Values of gamma to try, times the mean squared norm of a row, the mean squared distance of two rows, or the sum of
+the columns' standard deviations. For a Gaussian of n standardized features, gamma is from 0.016 / n to 4 / n."""
 _TIMES_SMALLER = 3
 """Factor by which the basis for screening kernels is smaller than the one that they are fitted with."""
 _FINALISTS = 2
@@ -75,131 +78,49 @@ _DIGITS = 9
 """Number of digits to which values of kernels are compared, so that rounding does not decide."""
 _QUANTILES = 200
 """Number of quantiles; computing more takes 20 times as long."""
-
-
-def _no_gamma(X: Matrix, weights: Array | None) -> tuple[None]:
-    """The only value for a model without a kernel."""
-    return (None,)
-
-
-def _gamma_of_products(X: Matrix, weights: Array | None) -> tuple[float, ...]:
-    """One over the mean squared norm of a row."""
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return (1.0 / (float(np.average(squares, weights=weights)) or 1.0),)
-
-
-def _gammas_of_distances(X: Matrix, weights: Array | None) -> tuple[float, ...]:
-    """Widths over the mean squared distance of two rows, which is twice the sum of the columns' variances."""
-    return tuple(width / (2.0 * float(_variances(X, weights).sum()) or 1.0) for width in _WIDTHS)
-
-
-def _gammas_of_deviations(X: Matrix, weights: Array | None) -> tuple[float, ...]:
-    """Widths over the sum of the columns' standard deviations."""
-    return tuple(width / (float(np.sqrt(_variances(X, weights)).sum()) or 1.0) for width in _ABSOLUTE_WIDTHS)
-
-
-def _variances(X: Matrix, weights: Array | None) -> Array:
-    return np.asarray(StandardScaler(with_mean=False).fit(X, sample_weight=weights).var_)
-
-
-class _Family(NamedTuple):
-    """A family of functions.
-
-    Attributes
-    ----------
-    kernel : dict
-        Parameters of the ranker.
-    gammas : callable
-        Function that returns the values of gamma to try, for given features and row weights.
-    exports : str
-        Targets of the export of its models.
-    """
-
-    kernel: Values
-    gammas: Callable[[Matrix, Array | None], tuple[float | None, ...]]
-    exports: str
-
-
-_FAMILIES = {
-    "linear": _Family({}, _no_gamma, "all"),
-    "degree 2": _Family({"kernel": "polynomial", "degree": 2}, _gamma_of_products, "onnx"),
-    "gaussian": _Family({"kernel": "rbf"}, _gammas_of_distances, "onnx"),
-    "laplacian": _Family({"kernel": "laplacian"}, _gammas_of_deviations, "onnx"),
-    "trees": _Family({}, _no_gamma, "no"),
-    "blend": _Family({}, _no_gamma, "no"),
-}
-"""Families in order of complexity."""
-_BOOSTED = ("trees", "blend")
-
-
-_SCALES: dict[str, Callable[[Matrix], list[BaseEstimator]]] = {
-    "raw": lambda X: [],
-    "standard": lambda X: [StandardScaler(with_mean=not sparse.issparse(X))],
-    "log": lambda X: [LogScaler()],
-    "ranks": lambda X: [QuantileTransformer(n_quantiles=min(_QUANTILES, X.shape[0]), subsample=None)],
-    "query": lambda X: [QueryStandardScaler(beside=True), StandardScaler()],
-}
-"""Scalers for given features, applied in order."""
 _OF_ROWS = ("raw", "standard", "log", "ranks")
 """Scales for which an item has the same score in every query."""
+_SCALES = (*_OF_ROWS, "query")
+_N_MODELS = 3
+"""Number of models of trees that are averaged."""
+_WEIGHTS = (0.2, 0.4, 0.6, 0.8)
+"""Weights of the trees in a blend."""
 
 
-def _suits(scale: str, data: DataInMemory) -> bool:
-    """Whether a scale suits the data: sparse features have no ranks, and z-scores in queries of two rows are +-1."""
-    if scale == "query" and not (data.has_qid and np.median(data.query_sizes) > 2):
-        return False
-    return scale in ("raw", "standard", "log") or not sparse.issparse(data.X)
+def _scalers(scale: str, data: DataInMemory) -> list[BaseEstimator] | None:
+    """Scalers of a scale, applied in order; None if it does not suit the data.
 
-
-def _exports(tried: _Tried) -> str:
-    """Export targets of a candidate: search engines have no logarithms, and none supports ranks or queries."""
-    found = _FAMILIES[tried.family].exports
-    if tried.scale in ("ranks", "query"):
-        return "no"
-    return "onnx" if tried.scale == "log" and found == "all" else found
-
-
-@dataclass(frozen=True, eq=False)
-class _Scaled:
-    """Items with features of one scale, and the fitted steps that computed them."""
-
-    scale: str
-    steps: list[tuple[str, BaseEstimator]]
-    data: DataInMemory
-
-    @classmethod
-    def of(cls, scale: str, data: DataInMemory) -> _Scaled:
-        check_finite_features(data.X, data.features.names, products=True)
-        X = data.X
-        steps: list[tuple[str, BaseEstimator]] = []
-        for scaler in _SCALES[scale](X):
-            if isinstance(scaler, QueryStandardScaler):
-                X = scaler.fit_transform(X, qid=data.of_kind(LabelledItems).layout.codes)
-            else:
-                weights = {} if scale == "ranks" else {"sample_weight": data.item_weights}
-                X = scaler.fit(X, **weights).transform(X)
-            steps.append((f"scale{len(steps)}", scaler))
-        X = sparse.csr_array(X) if sparse.issparse(X) else X
-        return cls(scale, steps, replace(data, X=X, features=Features(X.shape[1])))
+    Sparse features have no ranks, and z-scores in queries of two rows are +-1.
+    """
+    is_sparse = sparse.issparse(data.X)
+    if scale == "raw":
+        return []
+    if scale == "standard":
+        return [StandardScaler(with_mean=not is_sparse)]
+    if scale == "log":
+        return [LogScaler()]
+    if scale == "ranks" and not is_sparse:
+        return [QuantileTransformer(n_quantiles=min(_QUANTILES, data.n_rows), subsample=None)]
+    if scale == "query" and not is_sparse and data.has_qid and np.median(data.query_sizes) > 2:
+        return [QueryStandardScaler(beside=True), StandardScaler()]
+    return None
 
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """One model: an estimator or a pipeline, which is not fitted if it was dropped, and the results of its search.
+    """A model: an estimator or a pipeline, which is not fitted if it was only screened, and the results of its search.
 
     Attributes
     ----------
     family, scale : str
     estimator : BaseEstimator
     results : SearchState
-    seconds : float
     """
 
     family: str
     scale: str
     estimator: BaseEstimator
     results: SearchState[Solutions]
-    seconds: float
 
     @property
     def goodness(self) -> float:
@@ -211,6 +132,13 @@ class _Tried:
         """Gamma of its kernel; NaN without a kernel."""
         return float(self.results.best_choices.get("gamma", np.nan))
 
+    @property
+    def export(self) -> str:
+        """Export targets: search engines have no kernels or logarithms, and none supports ranks, queries or trees."""
+        if self.family in _BOOSTED or self.scale in ("ranks", "query"):
+            return "no"
+        return "onnx" if self.scale == "log" or self.family != "linear" else "all"
+
     def described(self, choices: Values, alpha: float) -> Values:
         """Description of one of its models."""
         gamma = float(choices.get("gamma", np.nan))
@@ -219,33 +147,74 @@ class _Tried:
         return known | {name: choices[name] for name in more if name in choices}
 
 
-def _best(models: list[_Tried]) -> list[_Tried]:
+def _best(models: Sequence[_Tried]) -> list[_Tried]:
     """Finalists of a family, the simplest first."""
     best = sorted(models, key=lambda one: -round(one.goodness, _DIGITS))[:_FINALISTS]
-    return sorted(best, key=lambda one: (tuple(_SCALES).index(one.scale), one.gamma))
+    return sorted(best, key=lambda one: (_SCALES.index(one.scale), one.gamma))
+
+
+class _Assembled(Ranker):
+    """A ranker that combines fitted ones."""
+
+    def fit(self, X: ItemsLike, y: LabelsLike) -> Self:
+        """Raise an error: scikit-learn requires this method."""
+        raise TypeError(f"{type(self).__name__} does not fit.")
+
+
+class TreeRanker(_Assembled):
+    """The mean of boosted trees, ``trees_``."""
+
+    _accepts = Accepts(missing_features=True)
+
+    trees_: Trees
+
+    def predict(self, X: ItemsLike) -> Array:
+        """Return scores of items."""
+        check_is_fitted(self)
+        return self.trees_(check_matrix(self, X, self._accepts))
+
+
+class BlendRanker(_Assembled):
+    """The sum of the scores of two models, ``models_``, with ``weights_``."""
+
+    passes_qid_on = True
+    models_: list[BaseEstimator]
+    weights_: Array
+
+    def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
+        """Return scores of items, of whole queries if one of the models scales by query."""
+        check_is_fitted(self)
+        scores: Array = np.column_stack([predict_by_query(model, X, qid) for model in self.models_]) @ self.weights_
+        return scores
 
 
 @dataclass(eq=False)
 class _Trials:
-    """Models that were tried, grouped by family, the simplest first.
+    """Models that are tried on the same data, grouped by family, the simplest first.
 
     Attributes
     ----------
+    spec : AutoSpec
+    data : DataInMemory
+    plan : Plan
     fitted : list of _Tried
         Fitted models, one of which is selected.
-    dropped : list of _Tried
-        Models evaluated in a cheaper form, in which others of their family were better.
-    gains : dict of str to float
-        Improvement of the best model of a family over its cheaper form.
+    dropped : list of (_Tried, Dropped)
+        Models that were only screened, because others of their family were better.
     skipped : dict of str to str
         Reason why a model could not be fitted, by its name.
     """
 
+    spec: AutoSpec
+    data: DataInMemory
+    plan: Plan
     fitted: list[_Tried] = field(default_factory=list)
-    dropped: list[_Tried] = field(default_factory=list)
-    gains: dict[str, float] = field(default_factory=dict)
+    dropped: list[tuple[_Tried, Dropped]] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     failure: ValueError | None = None
+
+    def __post_init__(self) -> None:
+        self.scaled = lru_cache(maxsize=_FINALISTS)(self._scaled)
 
     @contextmanager
     def skipping(self, *name: str) -> Iterator[None]:
@@ -256,25 +225,273 @@ class _Trials:
             self.skipped[", ".join(name)] = str(error).rstrip(".")
             self.failure = self.failure or error
 
-    def add(self, finalists: list[_Tried], dropped: list[_Tried], best_cheap: float) -> None:
-        """Add the models of a family; ``best_cheap`` is the value of the best of them in its cheaper form."""
+    def try_all(self) -> None:
+        """Try every family on every scale."""
+        spec = self.spec
+        if not set(spec.families).isdisjoint(_BOOSTED):
+            lightgbm()  # raises an error that names the extra if it is missing
+        kernels = [family for family in spec.families if family not in _BOOSTED]
+        scales = [scale for scale in spec.scales if _scalers(scale, self.data) is not None]
+        screened: dict[str, list[_Tried]] = {family: [] for family in kernels}
+        for scale, family in progress(list(product(scales, kernels)), "models"):
+            with self.skipping(family, scale):
+                gammas = self._gammas(family, scale)
+                screened[family].append(self._try(family, scale, gammas[len(gammas) // 2], screen=True))
+        for family in progress(spec.families, "families"):
+            with self.skipping(family, "raw"):
+                if family == "trees":
+                    self._try_trees(self.data.of_kind(LabelledItems))
+                elif family == "blend":
+                    self._try_blend(self.data.of_kind(LabelledItems))
+                else:
+                    self._finish(screened[family])
+        if not self.fitted:
+            problem = f"None of the scales {', '.join(spec.scales)} suits the data. Add others, such as 'raw'."
+            raise self.failure or InputError(problem, parameter="scales")
+
+    def _scaled(self, scale: str) -> tuple[list[tuple[str, BaseEstimator]], DataInMemory]:
+        """Fitted steps that scale the features, and the items with these features."""
+        data = self.data
+        check_finite_features(data.X, data.features.names, products=True)
+        X = data.X
+        steps: list[tuple[str, BaseEstimator]] = []
+        for scaler in _scalers(scale, data) or ():
+            if isinstance(scaler, QueryStandardScaler):
+                X = scaler.fit_transform(X, qid=data.of_kind(LabelledItems).layout.codes)
+            else:
+                weights = {} if scale == "ranks" else {"sample_weight": data.item_weights}
+                X = scaler.fit(X, **weights).transform(X)
+            steps.append((f"scale{len(steps)}", scaler))
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        return steps, replace(data, X=X, features=Features(X.shape[1]))
+
+    def _gammas(self, family: str, scale: str) -> Sequence[float | None]:
+        """Values of gamma to try, relative to the spread of the features; None for a model without a kernel."""
+        if family not in _WIDTHS:
+            return [None]
+        data = self.scaled(scale)[1]
+        columns = StandardScaler(with_mean=False).fit(data.X, sample_weight=data.item_weights)
+        spread = np.sqrt(columns.var_).sum()
+        if family == "degree 2":
+            spread = (columns.var_ + columns.mean_**2).sum()
+        elif family == "gaussian":
+            spread = 2.0 * columns.var_.sum()
+        return [width / (float(spread) or 1.0) for width in _WIDTHS[family]]
+
+    def _try(self, family: str, scale: str, gamma: float | None, *, screen: bool = False) -> _Tried:
+        """Fit a ranker, or only evaluate it over a small basis if it has a kernel."""
+        steps, data = self.scaled(scale)
+        kernel = _KERNELS[family]
+        n_basis = max(self.spec.n_basis // _TIMES_SMALLER, 1) if screen else self.spec.n_basis
+        given: Values = {"scoring": self.spec.scoring, "gamma": gamma, **kernel}
+        ranker: RankRLSCV | SparseRankRLSCV = RankRLSCV(**given)
+        if kernel and data.n_rows > 2 * n_basis:
+            ranker = SparseRankRLSCV(**given, n_basis=n_basis, random_state=self.spec.random_state)
+        estimator = Pipeline([*steps, ("rank", ranker)]) if steps else ranker
+        plan = self.plan
+        if isinstance(plan, ValidationPlan):
+            _, X = final_step_inputs(estimator, plan.items.X, plan.items.layout.codes)
+            plan = replace(plan, items=replace(plan.items, X=X))
+        spec = ranker._spec()
+        results = spec.search(data, plan)
+        if not (screen and kernel):
+            ranker._set_fitted(spec.chosen(data, plan, results))
+        return _Tried(family, scale, estimator, results)
+
+    def _finish(self, screened: list[_Tried]) -> None:
+        """Add the models of a family: more kernels on the best scales, and the best of these over the whole basis."""
+        if not screened or screened[0].family == "linear":
+            self.fitted += screened
+            return
+        for one in _best(screened):
+            more = [gamma for gamma in self._gammas(one.family, one.scale) if gamma != one.gamma]
+            screened += [self._try(one.family, one.scale, gamma, screen=True) for gamma in more]
+        best = _best(screened)
+        self._add([self._try(one.family, one.scale, one.gamma) for one in best], screened, best)
+
+    def _add(self, finalists: list[_Tried], screened: list[_Tried], best: list[_Tried]) -> None:
+        """Add the models of a family, with those of the screened ones that are not the finalists' own ``best``."""
         self.fitted += finalists
-        self.dropped += dropped
-        if finalists:
-            self.gains[finalists[0].family] = max(one.goodness for one in finalists) - best_cheap
+        gain = max(one.goodness for one in finalists) - max(one.goodness for one in best)
+        place = len(self.fitted)
+        self.dropped += [(one, Dropped(place, one.results, gain)) for one in screened if one not in best]
 
-    def entries(self, rule: str) -> Entries:
-        """Values of the models, for the selection."""
-        place = {one.family: k for k, one in enumerate(self.fitted, 1)}
-        dropped = [
-            Dropped(place[one.family], one.results, self.gains[one.family])
-            for one in self.dropped
-            if one.family in place
+    def _results(self) -> SearchState[Solutions]:
+        return SearchState(self.plan.greater_is_better, "best", mutual=self.plan.mutual)
+
+    def _try_trees(self, data: LabelledItems) -> None:
+        """Add the trees of the best loss and setting, evaluated on the folds that they were grown without.
+
+        Losses are compared with the first setting, and settings with the best loss, each by one model without a fifth
+        of the other queries. The fitted model is the mean of several models of all queries, and is evaluated with as
+        many.
+        """
+        layout = data.layout
+        y = data.Y[:, 0]
+        reasons = {loss: unsupported_reason(loss, data.Y, layout) for loss in LOSSES}
+        losses = [loss for loss, reason in reasons.items() if reason is None]
+        if not losses:
+            raise InputError(f"{reasons[LOSSES[0]]}.", parameter="families")
+        held_out = self.plan.folds if isinstance(self.plan, UnitsPlan) else None
+        if data.n_targets > 1 or held_out is None or sum(map(len, held_out)) < data.n_queries:
+            raise InputError("Trees need one target, and folds that hold out each query.", parameter="families")
+        rows = layout.order[runs_of(layout.starts, layout.by_id)]
+        weights = np.ones(len(y)) if data.weights is None else data.weights
+        items = QueryRows(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
+        number = np.argsort(layout.by_id)
+        folds = [np.sort(number[fold]) for fold in held_out]  # so that the watched fifth depends on the ids
+        seed = int(generator(self.spec.random_state).integers(2**30))
+        tried: dict[Boosting, _Tried] = {}
+
+        def evaluated(boosting: Boosting, scores: list[Array]) -> _Tried:
+            mean = np.empty((len(y), 1, 1))
+            mean[rows, 0, 0] = np.mean(scores, axis=0)
+            curve = replace(data.evaluate(self.plan.measure, mean), scores=lambda _: mean[:, 0])
+            results = self._results()
+            results.add({"loss": boosting.loss, "leaves": boosting.leaves}, np.array([np.nan]), curve)
+            return _Tried("trees", "raw", TreeRanker(), results)
+
+        def screen(loss: str, leaves: int, rate: float) -> None:
+            boosting = Boosting(loss, leaves, rate, items, folds, self.plan.measure, seed)
+            tried[boosting] = evaluated(boosting, [boosting.screened_scores()])
+
+        def best() -> Boosting:
+            return max(tried, key=lambda boosting: tried[boosting].goodness)
+
+        for loss in losses:
+            screen(loss, *SETTINGS[0])
+        better_loss = best().loss
+        for setting in SETTINGS[1:]:
+            screen(better_loss, *setting)
+        chosen = best()
+        finalist = evaluated(chosen, [chosen.held_out(k) for k in range(_N_MODELS)])
+        finalist.estimator._set_fitted(Fitted.of(self._numbered, trees_=chosen.fitted(_N_MODELS)))
+        self._add([finalist], list(tried.values()), [tried[chosen]])
+
+    def _try_blend(self, data: LabelledItems) -> None:
+        """Add a weighted mean of the scores of the trees and the best other model, each with spread 1 inside queries.
+
+        The weight is selected by the measure of the held-out scores. Least squares would favour the other model, whose
+        scores are fitted to the labels, unlike those of lambdarank.
+        """
+        if len(self.fitted) < 2 or self.fitted[-1].family != "trees":
+            raise InputError("A blend needs trees and another model.", parameter="families")
+        *others, trees = self.fitted
+        other = max(others, key=lambda one: one.goodness)
+        layout = data.layout
+        columns = np.hstack([np.asarray(one.results.best_scores) for one in (other, trees)])
+        means = np.column_stack([np.bincount(layout.codes, column) for column in columns.T]) / layout.counts[:, None]
+        columns = columns - means[layout.codes]
+        spreads = columns.std(axis=0)
+        spreads[spreads == 0.0] = 1.0
+        results = self._results()
+        best_weights = np.zeros(2)
+        for weight in _WEIGHTS:
+            weights = np.array([1.0 - weight, weight]) / spreads
+            curve = data.evaluate(self.plan.measure, (columns @ weights)[:, None, None])
+            choices = {"blended": other.family, "weight": weight, **trees.results.best_choices}
+            if results.add(choices, np.array([np.nan]), curve):
+                best_weights = weights
+        ranker = BlendRanker()
+        models = [other.estimator, trees.estimator]
+        ranker._set_fitted(Fitted.of(self._numbered, models_=models, weights_=best_weights))
+        self.fitted.append(_Tried("blend", other.scale, ranker, results))
+
+    @property
+    def _numbered(self) -> DataInMemory:
+        """Data of a model that gets a matrix: its features have no names."""
+        return replace(self.data, features=Features(self.data.X.shape[1]))
+
+    def attributes(self) -> Values:
+        """Attributes of the selected model and of all that were tried."""
+        tried = self.fitted
+        entries = Entries.of([one.results for one in tried], self.spec.rule, [each for _, each in self.dropped])
+        k = entries.chosen()
+        results = tried[k].results
+        chosen = tried[k].described(results.best_choices, results.best_value)
+        optimism = entries.optimism()
+        bias = np.nan_to_num(optimism)
+        rows = [
+            one.described(one.results.best_choices, one.results.best_value)
+            | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}
+            | {"behind": behind, "behind_error": error, "export": one.export}
+            for one, behind, error in zip(tried, *entries.behind(), strict=True)
         ]
-        return Entries.of([one.results for one in self.fitted], rule, dropped)
+        every = [
+            one.described(choices, value) | {"mean_score": mean, "standard_error": error}
+            for one in [*tried, *(one for one, _ in self.dropped)]
+            for choices, (value, mean, error, *_) in one.results.rows
+        ]
+        n_fitted = sum(len(one.results.rows) for one in tried)
+        return {
+            "best_estimator_": tried[k].estimator,
+            "best_params_": {name: value for name, value in chosen.items() if value == value},  # no gamma, no NaN
+            "best_index_": sum(len(one.results.rows) for one in tried[:k]) + results.best_index,
+            "optimism_": optimism,
+            "best_score_": float(results.best_score - (bias if results.greater_is_better else -bias)),
+            "best_score_error_": results.best_error,
+            "results_": _columns(rows) | {"chosen": np.arange(len(tried)) == k},
+            "cv_results_": _columns(every) | {"screened": np.arange(len(every)) >= n_fitted},
+        }
 
 
-class AutoRankRLS(ChosenAttributes, Ranker):
+def _columns(rows: list[Values]) -> dict[str, AnyArray]:
+    """Table of words and numbers by column; "" and NaN for missing entries."""
+    kinds = {name: str if isinstance(value, str) else float for row in rows for name, value in row.items()}
+    missing = {str: "", float: np.nan}
+    return {
+        name: np.array([row.get(name, missing[kind]) for row in rows], dtype=object if kind is str else np.float64)
+        for name, kind in kinds.items()
+    }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AutoSpec(Spec):
+    """Families of functions on scales of the features, the simplest first."""
+
+    scoring: Scoring
+    families: tuple[str, ...]
+    scales: tuple[str, ...]
+    n_basis: int
+    random_state: RandomState
+
+    def for_preferences(self) -> Self:
+        families = tuple(family for family in self.families if family not in _BOOSTED)
+        if not families:
+            raise InputError("Trees and blends need labels. Use other families.", parameter="families")
+        return replace(self, families=families, accepts=Accepts())
+
+    def plan(self, planner: Planner[Data]) -> Plan:
+        by_folds = self.cv is None and "trees" in self.families and planner.data.n_queries >= LEAST_QUERIES
+        return planner.exact(FEW_FOLDS if by_folds else self.cv, [Setting()])
+
+    def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
+        assert plan is not None
+        trials = _Trials(self, data.whole(), plan)
+        trials.try_all()
+        n_tried = len(trials.fitted) + len(trials.dropped)
+        fitted = Fitted.of(
+            data,
+            selection_=described(f"{plan.description}, the choice of {n_tried} models", data),
+            skipped_=trials.skipped,
+            _by_query_=data.has_qid and "query" in self.scales,
+            **trials.attributes(),
+        )
+        if not trials.skipped:
+            return fitted
+        reasons = "; ".join(f"{name} ({reason})" for name, reason in trials.skipped.items())
+        return fitted.with_warnings(InputWarning(f"{len(trials.skipped)} models were skipped: {reasons}."))
+
+
+def _to_try(parameter: str, given: Several[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Names in a parameter, in the order of the known ones."""
+    names = options(given, parameter)
+    for name in names:
+        check_word(parameter, name, (*known, "all"))
+    return tuple(name for name in known if name in names or "all" in names)
+
+
+class AutoRankRLS(Chooses):
     r"""Selects among linear, degree-2 and Gaussian RankRLS; optionally Laplacian RankRLS, boosted trees and a blend.
 
     Functions are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2,
@@ -317,8 +534,6 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     random_state : int, Generator or RandomState, default=0
         Seed of the basis and of the features of trees. Items are drawn by row number, so the basis depends on row
         order.
-    verbose : int, default=0
-        1 shows progress bars; 0 shows them only on a terminal.
 
     Attributes
     ----------
@@ -338,7 +553,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     results_ : dict of ndarray
         One row per fitted model, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``, ``mean_score`` and
         ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and ``behind_error`` (the mean
-        difference to the best one over queries), ``seconds``, ``export`` ("all" engines, "onnx" or "no"), ``chosen``.
+        difference to the best one over queries), ``export`` ("all" engines, "onnx" or "no"), ``chosen``.
         With trees also ``loss``, ``leaves``, ``blended`` and ``weight``.
     skipped_ : dict
         Reason why a model was not tried, by its name.
@@ -416,7 +631,6 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         rule: str = "half_se",
         n_basis: int = 500,
         cv: FoldsLike = None,
-        verbose: int = 0,
         random_state: RandomState = 0,
     ) -> None:
         self.scoring = scoring
@@ -425,85 +639,20 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         self.rule = rule
         self.n_basis = n_basis
         self.cv = cv
-        self.verbose = verbose
         self.random_state = random_state
 
     def _spec(self) -> AutoSpec:
-        check_parameters(self)
+        self._check_parameters()
         families = _to_try("families", self.families, _FAMILIES)
         return AutoSpec(
             name=type(self).__name__,
             accepts=Accepts(missing_features="trees" in families),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            cv=self.cv,
-            verbose=int(self.verbose),
             scoring=self.scoring,
             families=families,
             scales=_to_try("scales", self.scales, _SCALES),
             n_basis=int(self.n_basis),
             random_state=self.random_state,
-        )
-
-    @refuse_foreign_arguments
-    def fit(
-        self,
-        X: ItemsLike,
-        y: LabelsLike,
-        *,
-        qid: IdsLike | None = None,
-        sample_weight: VectorLike | None = None,
-        position: VectorLike | None = None,
-        impressions: VectorLike | None = None,
-        propensities: PropensitiesLike | None = None,
-    ) -> Self:
-        """Try every model, and select one.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
-
-        Returns
-        -------
-        self
-        """
-        spec = self._spec()
-        if not set(spec.families).isdisjoint(_BOOSTED):
-            lightgbm()  # raises an error that names the extra if it is missing
-        clicks = Clicks(position, impressions, propensities)
-        data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
-        return self._set_fitted(spec.fit(data, spec.query_plan(data)))
-
-    @refuse_foreign_arguments
-    def fit_pairs(
-        self,
-        X: ItemsLike,
-        winners: VectorLike,
-        losers: VectorLike,
-        *,
-        strength: VectorLike | None = None,
-        weight: VectorLike | None = None,
-        groups: IdsLike | None = None,
-        item_id: IdsLike | None = None,
-        new: str | None = None,
-    ) -> Self:
-        """Try every model that supports preferences, and select by held-out items, votes or groups of votes.
-
-        Trees, blends and the scale "query" need labels and are left out. ``scoring`` must be "disagreement" or
-        "pair_accuracy".
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight, groups, item_id, new : as in :meth:`RankRLSCV.fit_pairs`
-
-        Returns
-        -------
-        self
-        """
-        spec = self._spec().for_preferences()
-        data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
-        data = with_new(data, new)
-        return self._set_fitted(spec.fit(data, spec.preference_plan(data)))
+        ).choosing(None, self.scoring, self.rule, self.cv)
 
     def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
         """Score items by the selected model.
@@ -528,167 +677,4 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     def _checked_features(self, X: ItemsLike) -> Matrix:
         """Features by number, as fitted models take them."""
         check_is_fitted(self)
-        return check_matrix(self, X, self._fitted_accepts)
-
-    @property
-    def _fitted_accepts(self) -> Accepts:
-        return Accepts(missing_features=self.best_params_["model"] == "trees")
-
-
-def _to_try(parameter: str, given: Several[str], known: Params) -> tuple[str, ...]:
-    """Names in a parameter, in the order of the known ones."""
-    names = options(given, parameter)
-    for name in names:
-        check_word(parameter, name, (*known, "all"))
-    return tuple(name for name in known if name in names or "all" in names)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AutoSpec(Spec):
-    """Families of functions on scales of the features, the simplest first."""
-
-    scoring: Scoring
-    families: tuple[str, ...]
-    scales: tuple[str, ...]
-    n_basis: int
-    random_state: RandomState
-
-    def for_preferences(self) -> Self:
-        families = tuple(family for family in self.families if family not in _BOOSTED)
-        if not families:
-            raise InputError("Trees and blends need labels. Use other families.", parameter="families")
-        return replace(self, families=families, accepts=Accepts())
-
-    def plan(self, planner: Planner[Data]) -> Plan:
-        by_folds = self.cv is None and "trees" in self.families and planner.data.n_queries >= LEAST_QUERIES
-        return planner.exact(FEW_FOLDS if by_folds else self.cv, [Setting()])
-
-    def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
-        assert plan is not None
-        trials = self._try_all(data.whole(), plan)
-        n_tried = len(trials.fitted) + len(trials.dropped)
-        selection = described(f"{plan.description}, the choice of {n_tried} models", data)
-        skipped = trials.skipped
-        by_query = data.has_qid and "query" in self.scales
-        fitted = Fitted.of(data, selection_=selection, skipped_=skipped, _by_query_=by_query, **self._chosen(trials))
-        if not skipped:
-            return fitted
-        reasons = "; ".join(f"{name} ({reason})" for name, reason in skipped.items())
-        return fitted.with_warnings(InputWarning(f"{len(skipped)} models were skipped: {reasons}."))
-
-    def _try_all(self, data: DataInMemory, plan: Plan) -> _Trials:
-        """Try every family on every scale."""
-        trials = _Trials()
-        functions = [family for family in self.families if family not in _BOOSTED]
-        screened: dict[str, list[_Tried]] = {family: [] for family in functions}
-        scales = [scale for scale in self.scales if _suits(scale, data)]
-        scaled = lru_cache(maxsize=_FINALISTS)(partial(_Scaled.of, data=data))
-        for scale, family in progress(list(product(scales, functions)), self.verbose, "models"):
-            with trials.skipping(family, scale):
-                gammas = _FAMILIES[family].gammas(scaled(scale).data.X, data.item_weights)
-                middle = gammas[len(gammas) // 2]
-                screened[family].append(self._try(family, middle, scaled(scale), plan, cheap=True))
-        for family in progress(self.families, self.verbose, "families"):
-            with trials.skipping(family, "raw"):
-                if family in functions:
-                    self._finish(trials, screened[family], scaled, plan)
-                    continue
-                labelled = data.of_kind(LabelledItems)
-                if family == "trees":
-                    self._try_trees(trials, labelled, plan)
-                else:
-                    self._try_blend(trials, labelled, plan)
-        if not trials.fitted:
-            problem = f"None of the scales {', '.join(self.scales)} suits the data. Add others, such as 'raw'."
-            raise trials.failure or InputError(problem, parameter="scales")
-        return trials
-
-    def _finish(self, trials: _Trials, screened: list[_Tried], scaled: Callable[[str], _Scaled], plan: Plan) -> None:
-        """Add the models of a family: more kernels on the best scales, and the best of these over the whole basis."""
-        if not screened or screened[0].family == "linear":
-            trials.add(screened, [], 0.0)
-            return
-        for one in _best(screened):
-            items = scaled(one.scale)
-            gammas = _FAMILIES[one.family].gammas(items.data.X, items.data.item_weights)
-            more = [gamma for gamma in gammas if gamma != one.gamma]
-            screened += [self._try(one.family, gamma, items, plan, cheap=True) for gamma in more]
-        best = _best(screened)
-        dropped = [one for one in screened if one not in best]
-        finalists = [self._try(one.family, one.gamma, scaled(one.scale), plan) for one in best]
-        trials.add(finalists, dropped, max(one.goodness for one in best))
-
-    def _try_trees(self, trials: _Trials, data: LabelledItems, plan: Plan) -> None:
-        """Add the trees of the best setting; those of the others are dropped."""
-        start = perf_counter()
-        ranker, results, screened = fitted_trees(data, plan, self.random_state)
-        finalist = _Tried("trees", "raw", ranker, results, perf_counter() - start)
-        cheap = [replace(finalist, results=found) for found in screened]
-        best = max(cheap, key=lambda one: one.goodness)
-        trials.add([finalist], [one for one in cheap if one is not best], best.goodness)
-
-    def _try_blend(self, trials: _Trials, data: LabelledItems, plan: Plan) -> None:
-        """Add the blend of the best linear or kernel model with the trees."""
-        start = perf_counter()
-        if len(trials.fitted) < 2 or trials.fitted[-1].family != "trees":
-            raise InputError("A blend needs trees and another model.", parameter="families")
-        *others, trees = trials.fitted
-        other = max(others, key=lambda one: one.goodness)
-        found = fitted_blend(data, plan, other, trees)
-        trials.add([_Tried("blend", other.scale, *found, perf_counter() - start)], [], 0.0)
-
-    def _try(self, family: str, gamma: float | None, scaled: _Scaled, plan: Plan, *, cheap: bool = False) -> _Tried:
-        """Fit a ranker, or only evaluate it over a small basis if it has a kernel."""
-        start = perf_counter()
-        n_basis = max(self.n_basis // _TIMES_SMALLER, 1) if cheap else self.n_basis
-        kernel = _FAMILIES[family].kernel
-        given: Values = {"scoring": self.scoring, "gamma": gamma, **kernel}
-        ranker: RankRLSCV | SparseRankRLSCV = RankRLSCV(**given)
-        if kernel and scaled.data.n_rows > 2 * n_basis:
-            ranker = SparseRankRLSCV(**given, n_basis=n_basis, random_state=self.random_state)
-        results = ranker._spec().search(scaled.data, plan) if cheap and kernel else ranker._search(scaled.data, plan)
-        estimator = Pipeline([*scaled.steps, ("rank", ranker)]) if scaled.steps else ranker
-        return _Tried(family, scaled.scale, estimator, results, perf_counter() - start)
-
-    def _chosen(self, trials: _Trials) -> Values:
-        """Attributes of the selected model and of all that were tried."""
-        tried = trials.fitted
-        entries = trials.entries(self.rule)
-        k = entries.chosen()
-        results = tried[k].results
-        chosen = tried[k].described(results.best_choices, results.best_value)
-        optimism = entries.optimism()
-        bias = np.nan_to_num(optimism)
-        rows = [
-            one.described(one.results.best_choices, one.results.best_value)
-            | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}
-            | {"behind": behind, "behind_error": error, "seconds": one.seconds}
-            | {"export": _exports(one)}
-            for one, behind, error in zip(tried, *entries.behind(), strict=True)
-        ]
-        every = [
-            one.described(choices, value) | {"mean_score": mean, "standard_error": error}
-            for one in [*tried, *trials.dropped]
-            for choices, (value, mean, error, *_) in one.results.rows
-        ]
-        n_fitted = sum(len(one.results.rows) for one in tried)
-        return {
-            "best_estimator_": tried[k].estimator,
-            "best_params_": {name: value for name, value in chosen.items() if value == value},  # no gamma, no NaN
-            "best_index_": sum(len(one.results.rows) for one in tried[:k]) + results.best_index,
-            "optimism_": optimism,
-            "best_score_": float(results.best_score - (bias if results.greater_is_better else -bias)),
-            "best_score_error_": results.best_error,
-            "results_": _columns(rows) | {"chosen": np.arange(len(tried)) == k},
-            "cv_results_": _columns(every) | {"screened": np.arange(len(every)) >= n_fitted},
-        }
-
-
-def _columns(rows: list[Values]) -> dict[str, AnyArray]:
-    """Table of words and numbers by column; "" and NaN for missing entries."""
-    kinds = {name: str if isinstance(value, str) else float for row in rows for name, value in row.items()}
-    missing = {str: "", float: np.nan}
-    return {
-        name: np.array([row.get(name, missing[kind]) for row in rows], dtype=object if kind is str else np.float64)
-        for name, kind in kinds.items()
-    }
+        return check_matrix(self, X, Accepts(missing_features=self.best_params_["model"] == "trees"))

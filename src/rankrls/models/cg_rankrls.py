@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,6 @@ from rankrls.models.parameters import (
     Grid,
     Scoring,
     check_grid,
-    check_parameters,
     check_seed,
     count,
     number,
@@ -91,8 +91,6 @@ class CGRankRLS(Chooses):
         Kernel. With "precomputed", X is a kernel matrix or a :class:`scipy.sparse.linalg.LinearOperator` that
         multiplies by it, and the same iteration is applied to ``F K F'``.
     ties, balance, regression_weight : as in :class:`RankRLS`
-    verbose : int, default=0
-        1 shows a progress bar over the iterations; 0 shows it only on a terminal.
     random_state : int, Generator, RandomState or None, default=0
         Seed by which ``cv=None`` selects one of the folds of many queries, rows, items or groups.
 
@@ -215,7 +213,6 @@ class CGRankRLS(Chooses):
         ties: str = "include",
         balance: str = "examples",
         regression_weight: float = 0.0,
-        verbose: int = 0,
         random_state: RandomState = 0,
     ) -> None:
         self.alphas = alphas
@@ -230,11 +227,10 @@ class CGRankRLS(Chooses):
         self.ties = ties
         self.balance = balance
         self.regression_weight = regression_weight
-        self.verbose = verbose
         self.random_state = random_state
 
     def _spec(self) -> CGSpec:
-        check_parameters(self)
+        self._check_parameters()
         return CGSpec(
             name=type(self).__name__,
             accepts=self._accepts,
@@ -246,7 +242,7 @@ class CGRankRLS(Chooses):
             max_iter=int(self.max_iter),
             patience=int(self.patience),
             random_state=self.random_state,
-        ).choosing(self._grid(), self.scoring, self.rule, self.cv, self.verbose)
+        ).choosing(self._grid(), self.scoring, self.rule, self.cv)
 
     def _grid(self) -> Array | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
@@ -305,18 +301,21 @@ class CGSpec(Spec):
             ]
             final = watched[0].runs if len(splits) == 1 and splits[0].train is None else start()
             every = self.selection != "tikhonov"
-            surface = Surface(grid, final, watched, every, self.patience, measure.greater_is_better, self.verbose)
+            surface = Surface(grid, final, watched, every, self.patience, measure.greater_is_better)
             surface.run()
             surface.choose_by(self.rule, start)
             return self._found(surface, data, "nothing held out" if plan is None else plan.description)
 
     def _found(self, surface: Surface, data: Data, held_out: str) -> Fitted:
-        """Attributes of the model at the best point of a surface."""
+        """Attributes of the model at the best point of a surface, with a warning if it is not as requested."""
         k, n_iter = surface.best
         alpha = float(surface.alphas[k])
-        at_edge = self._at_edge(surface)
-        warning = self._warning(surface, data, at_edge=at_edge)  # it verifies convergence, which changes the status
+        order = np.argsort(surface.alphas)
+        goodness = surface.sign * surface.readings()["mean_score"][order]
         score, error = surface.at_best()
+        at_edge = bool(at_open_end(int(np.flatnonzero(order == k)[0]), goodness, 1.0) and np.isfinite(score))
+        # verifies convergence, which changes the status
+        warning = next(self._warnings(surface, data, at_edge=at_edge), None)
         fitted = Fitted.of(
             data,
             self._scorer(surface, data),
@@ -338,41 +337,30 @@ class CGSpec(Spec):
         )
         return fitted if warning is None else fitted.with_warnings(warning)
 
-    def _at_edge(self, surface: Surface) -> bool:
-        """Whether the selected alpha is at an end of three or more, and its neighbour is not equally good."""
-        order = np.argsort(surface.alphas)
-        goodness = surface.sign * surface.readings()["mean_score"][order]
-        place = int(np.flatnonzero(order == surface.best[0])[0])
-        return bool(at_open_end(place, goodness, 1.0) and np.isfinite(surface.at_best()[0]))
-
-    def _warning(self, surface: Surface, data: Data, *, at_edge: bool) -> InputWarning | None:
-        """A single warning if the model is not as requested; None otherwise."""
-        badly_scaled = self._badly_scaled(data) if self.kernel.is_linear else ""
-        if badly_scaled:
-            return InputWarning(f"{self.name}: {badly_scaled}", parameter="X")
-        problem = self._problem_with(surface)
+    def _warnings(self, surface: Surface, data: Data, *, at_edge: bool) -> Iterator[InputWarning]:
+        """Differences between the model and what was requested, causes before their effects."""
+        if self.kernel.is_linear:
+            yield from _badly_scaled(self.name, data)
+        k = surface.best[0]
+        alpha = surface.alphas[k]
+        verified = [] if surface.every_iteration else [run.verify(k) for run in surface.final]
+        ended = next((s for s in _REASONS if s in verified), None)
+        problem = ""
+        if surface.still_improving:
+            problem = f"the measure still improved after max_iter={self.max_iter} iterations. Increase max_iter."
+        elif surface.every_iteration and "breakdown" in surface.status():
+            problem = "the iteration broke down early, because of rounding or an indefinite kernel."
+        elif ended is not None:
+            residual = max(float(run.residuals[k]) for run in surface.final)
+            problem = (
+                f"alpha={alpha:g} has not converged to tol={self.tol:g} ({ended}: {_REASONS[ended]}; the residual "
+                f"is {residual:.1e}). Increase max_iter, tol or alpha."
+            )
         if problem:
-            return NotConverged(f"{self.name}: {problem}", parameter="max_iter")
-        if not at_edge:
-            return None
-        alpha = surface.alphas[surface.best[0]]
-        edge = f"alpha={alpha:.3g} is at an end of the grid, beyond which the measure may be better."
-        return InputWarning(f"{self.name}: {edge} Use other alphas.", parameter="alphas")
-
-    def _badly_scaled(self, data: Data) -> str:
-        """Message about columns that vary far less than others, whose weights the iteration does not reach."""
-        scales = column_scales(data.X)
-        live = np.flatnonzero(scales > 0.0)
-        if not len(live) or scales[live].max() <= _RATIO * scales[live].min():
-            return ""
-        names = np.arange(len(scales)) if data.features.names is None else data.features.names
-        small = live[scales[live].argmin()]
-        large = live[scales[live].argmax()]
-        return (
-            f"column {names[large]!s} varies {scales[large] / scales[small]:.1g} times as much as column "
-            f"{names[small]!s}, whose weight conjugate gradients hardly reach. Scale the columns, for example with "
-            "StandardScaler (MaxAbsScaler if X is sparse), or use RankRLSCV."
-        )
+            yield NotConverged(f"{self.name}: {problem}", parameter="max_iter")
+        if at_edge:
+            problem = f"alpha={alpha:.3g} is at an end of the grid, beyond which the measure may be better."
+            yield InputWarning(f"{self.name}: {problem} Use other alphas.", parameter="alphas")
 
     def _scorer(self, surface: Surface, data: Data) -> Scorer:
         solutions = surface.solutions()
@@ -384,25 +372,21 @@ class CGSpec(Spec):
             a = a[data.kept]  # a LinearOperator also has columns for rows of weight zero
         return Scorer(None, a, self.kernel)
 
-    def _problem_with(self, surface: Surface) -> str:
-        """Reason why the model is not as requested, if so."""
-        k = surface.best[0]
-        if surface.every_iteration:
-            if surface.still_improving:
-                max_iter = self.max_iter
-                return f"the measure still improved after max_iter={max_iter} iterations. Increase max_iter."
-            if "breakdown" in surface.status():
-                return "the iteration broke down early, because of rounding or an indefinite kernel."
-            return ""
-        verified = [run.verify(k) for run in surface.final]
-        ended = next((s for s in (Status.BREAKDOWN, Status.STAGNATED, Status.MAX_ITER) if s in verified), None)
-        if ended is None:
-            return ""
-        residual = max(float(run.residuals[k]) for run in surface.final)
-        return (
-            f"alpha={surface.alphas[k]:g} has not converged to tol={self.tol:g} ({ended}: {_REASONS[ended]}; the "
-            f"residual is {residual:.1e}). Increase max_iter, tol or alpha."
-        )
+
+def _badly_scaled(name: str, data: Data) -> Iterator[InputWarning]:
+    """Warning about columns that vary far less than others, whose weights the iteration does not reach."""
+    scales = column_scales(data.X)
+    live = np.flatnonzero(scales > 0.0)
+    if not len(live) or scales[live].max() <= _RATIO * scales[live].min():
+        return
+    small = live[scales[live].argmin()]
+    large = live[scales[live].argmax()]
+    problem = (
+        f"column {data.features.called(large)} varies {scales[large] / scales[small]:.1g} times as much as column "
+        f"{data.features.called(small)}, whose weight conjugate gradients hardly reach. Scale the columns, for example "
+        "with StandardScaler (MaxAbsScaler if X is sparse), or use RankRLSCV."
+    )
+    yield InputWarning(f"{name}: {problem}", parameter="X")
 
 
 def _grid(systems: list[tuple[System, Array]]) -> Array:

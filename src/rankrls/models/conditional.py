@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -15,33 +14,32 @@ from rankrls._cells import unmasked
 from rankrls._comparisons import Data, Items
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import Array, Index, ItemsLike, LabelsLike, Matrix, Params, Values, VectorLike
+from rankrls._typing import Array, Index, ItemsLike, LabelsLike, Matrix, Values, VectorLike
 from rankrls.kernels import Kernel
 from rankrls.learners.conditional import ConditionalCandidate, RankedItems, each_query
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
 from rankrls.models.fitted import ChosenAttributes, Fitted
-from rankrls.models.intake import check_items as check_rows, check_labels, check_weights, labelled_items
+from rankrls.models.intake import check_labels, check_weights, labelled_items
 from rankrls.models.parameters import (
-    CHOICE,
     KERNEL,
+    SELECTION,
     Check,
     Grid,
     KernelLike,
     Scoring,
-    any_value,
     descending_grid,
     flag,
     number,
+    single,
 )
-from rankrls.models.ranker import KernelEstimator
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, kind_of
-from rankrls.numerics.scorer import Scorer
+from rankrls.models.ranker import Estimator, KernelEstimator
+from rankrls.models.spec import Accepts, KernelSettings, SearchSpec, Solved, kernel_settings, kernels_for, kind_of
 from rankrls.ranking import rank_positions
 from rankrls.selection.plans import Plan, Planner, UnitsPlan
 
 _CHECKS: dict[str, Check] = KERNEL | {
-    **dict.fromkeys(("item_kernel", "item_gamma", "item_degree", "item_coef0"), any_value),
+    **dict.fromkeys(("item_kernel", "item_gamma", "item_degree", "item_coef0"), single),
     "fit_intercept": flag,
 }
 
@@ -52,14 +50,14 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
 
     Attributes
     ----------
-    kernels : KernelGrid
+    kernels : KernelSettings
         Kernel of the queries.
     item_kernel : tuple
         Name, gamma, degree and coef0 of the kernel of the items.
     fit_intercept : bool
     """
 
-    kernels: KernelGrid
+    kernels: KernelSettings
     item_kernel: tuple[KernelLike, float | None, int, float]
     fit_intercept: bool
 
@@ -68,13 +66,13 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
         q = ranked.n_queries
         varies = int((ranked.Y[:, :1] != ranked.Y).any(axis=1).sum())
         if varies < 2:
-            problem = "Leave-query-out needs two queries with items of different utilities;"
-            raise InputError(f"{problem} {varies} of {q} sample{'' if q == 1 else 's'} has some.", parameter="y")
+            problem = f"Leave-query-out needs two queries with items of different utilities; {varies} of {q} samples"
+            raise InputError(f"{problem} have some.", parameter="y")
         description = f"leave-query-out over {q} queries"
         return UnitsPlan(measure=planner.measure, description=description, extends=False)
 
     def candidates(self, data: Data) -> Iterator[ConditionalCandidate]:
-        ((kernel, _),) = self.kernels.resolved(data.X)
+        ((kernel, _),) = kernels_for(self.kernels, data.X)
         items = data.of_kind(RankedItems).item_features
         item_kernel = None if items is None else self._item_kernel(items.features)
         yield ConditionalCandidate(kernel=kernel, item_kernel=item_kernel, fit_intercept=self.fit_intercept)
@@ -82,12 +80,13 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
     def _item_kernel(self, Z: Matrix) -> Kernel:
         """The kernel of items with features Z."""
         try:
-            ((kernel, _),) = KernelGrid.of(*self.item_kernel, None).resolved(Z)
-            if kernel.name == "precomputed" and Z.shape[0] != Z.shape[1]:
-                raise InputError(f"the kernel matrix must be square to fit; got shape {Z.shape}.", parameter="X")
+            ((kernel, _),) = kernels_for(kernel_settings(*self.item_kernel), Z)
         except InputError as error:
-            name = "items" if error.parameter == "X" else f"item_{error.parameter}"
+            name = f"item_{error.parameter}"
             raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
+        if kernel.name == "precomputed" and Z.shape[0] != Z.shape[1]:
+            problem = f"items: the kernel matrix must be square to fit; got shape {Z.shape}."
+            raise InputError(problem, parameter="items")
         return kernel
 
     def fitted(self, data: Data, solved: Solved[PathSolutions[Array]]) -> Fitted:
@@ -107,7 +106,7 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
         )
 
 
-class ConditionalRanker(RegressorMixin, KernelEstimator):
+class ConditionalRanker(KernelEstimator, Estimator):
     """Estimator that ranks the same items for every query."""
 
     # Items reach fit through pipelines and searches, which evaluate with the items of the training data.
@@ -124,11 +123,8 @@ class ConditionalRanker(RegressorMixin, KernelEstimator):
     fit_intercept: bool
     alpha_: float
     n_items_: int
-    n_queries_: int
     items_: Items | None
-    coef_: Array
     intercept_: Array
-    _kernel_: Kernel
     _item_kernel_: Kernel
 
     def fit(self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None) -> Self:
@@ -157,7 +153,7 @@ class ConditionalRanker(RegressorMixin, KernelEstimator):
         return ConditionalSpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            kind=kernels.kind,
+            kind=kind_of(kernels[0]["kernel"]),
             kernels=kernels,
             item_kernel=(self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0),
             fit_intercept=bool(self.fit_intercept),
@@ -179,10 +175,7 @@ class ConditionalRanker(RegressorMixin, KernelEstimator):
             Scores; higher is better, and only differences within a row are meaningful.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, kind_of(self._kernel_.name), self._accepts)
-        known = vars(self)
-        weights = known["coef_"].T if "coef_" in known else None
-        scores = Scorer(weights, known.get("dual_coef_"), self._kernel_, known.get("X_fit_"))(X)
+        scores = self.scorer_(self._checked(X))
         if self.items_ is None:
             if items is not None:
                 problem = "This model was fitted without items and scores only the columns of Y. Leave out items."
@@ -226,22 +219,16 @@ class ConditionalRanker(RegressorMixin, KernelEstimator):
         Y, _ = check_labels(type(self).__name__, self._accepts, y)
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
-        error = each_query(Measure("disagreement"), Y, scores)
+        errors = each_query(Measure("disagreement"), Y, scores)
         given = check_weights(sample_weight, len(Y))
         weights = np.ones(len(Y)) if given is None else given
-        known = ~np.isnan(error) & (weights > 0.0)
+        known = ~np.isnan(errors) & (weights > 0.0)
         if not known.any():
             raise InputError("Nothing to compare: no query has two items with different utilities.", parameter="y")
-        return 1.0 - float(np.average(error[known], weights=weights[known]))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "n_items_" in vars(self)
+        return 1.0 - float(np.average(errors[known], weights=weights[known]))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.regressor_tags.poor_score = True
         return tags
@@ -249,19 +236,13 @@ class ConditionalRanker(RegressorMixin, KernelEstimator):
 
 def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Items | None) -> RankedItems:
     """Checked queries with their utilities for the items."""
-    try:
-        data = labelled_items(spec, X, y, None, None, comparable=False)
-    except InputError as error:
-        if error.parameter != "y" or error.row is None:
-            raise
-        remedy = "If some utilities are unknown, fit RankRLSCV on one row per known utility, with the query as qid."
-        raise error.replace(message=f"{error.message} {remedy}") from None
+    data = labelled_items(spec, X, y, None, None, comparable=False)
     q, d = data.Y.shape
     if (data.Y[:, :1] == data.Y).all():
         problem = (
-            f"Nothing to compare: no query has two items with different utilities ({q} sample{'' if q == 1 else 's'})."
+            f"Nothing to compare: no query has two items with different utilities ({q} sample{'s' * (q > 1)}). Check y."
         )
-        raise InputError(f"{problem} Check y.", parameter="y")
+        raise InputError(problem, parameter="y")
     items = None if items is None else check_items(items)
     if items is not None and items.n_items != d:
         problem = f"There are {items.n_items} items, but y has {d} columns. Pass one row of features for each column."
@@ -300,7 +281,7 @@ class ConditionalRankRLS(ConditionalRanker):
     ----------
     alpha : float, default=1.0
         Positive regularization parameter.
-    kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
+    kernel, gamma, degree, coef0 : as in :class:`RankRLS`
         Kernel of the queries; positive semidefinite.
     item_kernel, item_gamma, item_degree, item_coef0 : the same, default="linear"
         Kernel of the items.
@@ -363,7 +344,6 @@ class ConditionalRankRLS(ConditionalRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Params | None = None,
         item_kernel: KernelLike = "linear",
         item_gamma: float | None = None,
         item_degree: int = 3,
@@ -375,7 +355,6 @@ class ConditionalRankRLS(ConditionalRanker):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.item_kernel = item_kernel
         self.item_gamma = item_gamma
         self.item_degree = item_degree
@@ -399,7 +378,7 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
     scoring : as in :class:`RankRLSCV`
         Measure over the items of one query.
     rule : {"best", "one_se"}, default="best"
-    kernel, gamma, degree, coef0, kernel_params, item_kernel, item_gamma, item_degree, item_coef0, fit_intercept
+    kernel, gamma, degree, coef0, item_kernel, item_gamma, item_degree, item_coef0, fit_intercept
         Parameters of :class:`ConditionalRankRLS`.
 
     Attributes
@@ -436,7 +415,7 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
     ('leave-query-out over 80 queries', 0.59)
     """
 
-    _checks = _CHECKS | CHOICE
+    _checks = _CHECKS | SELECTION
 
     def __init__(
         self,
@@ -446,7 +425,6 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Params | None = None,
         item_kernel: KernelLike = "linear",
         item_gamma: float | None = None,
         item_degree: int = 3,
@@ -460,7 +438,6 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.item_kernel = item_kernel
         self.item_gamma = item_gamma
         self.item_degree = item_degree

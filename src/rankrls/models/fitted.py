@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data
-from rankrls._errors import InputError, InputWarning, warn_user
+from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Solutions
 from rankrls._typing import AnyArray, Array, Matrix, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
-from rankrls.models.parameters import Check
 from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Version of the attributes of fitted models, for pickles and model files."""
 _MANY = 3.0
 """Number of standard errors that the order of rows does not change if it is random."""
@@ -91,10 +87,6 @@ class Fitted:
             known["basis_indices_"] = data.given_numbers(basis.numbers)
         return cls(data, known)
 
-    def with_attributes(self, **more: object) -> Fitted:
-        """A copy with more attributes."""
-        return replace(self, attributes={**self.attributes, **more})
-
     def with_warnings(self, *warnings: Warning) -> Fitted:
         """A copy with more warnings."""
         return replace(self, warnings=(*self.warnings, *warnings))
@@ -120,32 +112,6 @@ class Fitted:
         tied = row_order_warnings(plan.measure, data, found)
         # attributes set by the solver itself take precedence
         return replace(self, attributes={**choice, **self.attributes}).with_warnings(*lost, *tied)
-
-
-class FittedAttributes(BaseEstimator):
-    """An estimator whose fitted attributes are set in one place."""
-
-    _checks: ClassVar[Mapping[str, Check]] = {}
-
-    def __getstate__(self) -> Values:
-        return {**super().__getstate__(), "_format_version": FORMAT_VERSION}
-
-    def __setstate__(self, state: Values) -> None:
-        attributes = dict(state)
-        version = attributes.pop("_format_version", 1)
-        if "n_queries_" in attributes:
-            check_format(version, f"The pickled {type(self).__name__}")
-        super().__setstate__(attributes)
-
-    def _set_fitted(self, fitted: Fitted) -> Self:
-        """Replace the attributes of an earlier fit by those of one that has succeeded, and issue its warnings."""
-        known: Values = self.__dict__
-        for name in [name for name in known if name.endswith("_") and not name.startswith("__")]:
-            del known[name]
-        known.update(fitted.attributes)
-        for warning in fitted.warnings:
-            warn_user(warning)
-        return self
 
 
 class ChosenAttributes:

@@ -24,7 +24,6 @@ from rankrls.models.parameters import (
     Scoring,
     Several,
     auto_or,
-    check_parameters,
     count,
     descending_grid,
 )
@@ -127,7 +126,6 @@ class GreedyRankRLS(SelectorMixin, Chooses):
         is their disagreement. Features are always selected by the held-out squared error.
     rule : {"best", "one_se"}, default="best"
         Selection rule; "one_se" selects the fewest features whose measure is within one standard error of the best.
-    verbose : as in :class:`RankRLSCV`
     ties, balance, regression_weight : as in :class:`RankRLS`; ties and balance may be tuples to choose from
 
     Attributes
@@ -203,7 +201,6 @@ class GreedyRankRLS(SelectorMixin, Chooses):
         scoring: Scoring = "pair_squared_error",
         rule: str = "best",
         cv: FoldsLike = None,
-        verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.alphas = alphas
@@ -214,10 +211,9 @@ class GreedyRankRLS(SelectorMixin, Chooses):
         self.scoring = scoring
         self.rule = rule
         self.cv = cv
-        self.verbose = verbose
 
     def _spec(self) -> GreedySpec:
-        check_parameters(self)
+        self._check_parameters()
         given = self.n_features_to_select
         grid = None if isinstance(given, str) else np.array([given], dtype=np.float64)
         return GreedySpec(
@@ -226,7 +222,7 @@ class GreedyRankRLS(SelectorMixin, Chooses):
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             alphas=descending_grid(self.alphas, positive=True),
             max_features=int(self.max_features),
-        ).choosing(grid, self.scoring, self.rule, self.cv, self.verbose)
+        ).choosing(grid, self.scoring, self.rule, self.cv)
 
     @property
     def _feature_path(self) -> ForwardPath | None:

@@ -59,11 +59,21 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
     candidate = next((spec if state is None else replace(spec, basis=None)).candidates(data))
     settings = _settings(spec, candidate.setting, data)
     if state is None:
-        state = UpdateState([], {}, settings, _without_items(candidate.basis, data))
+        stored = candidate.basis
+        if stored is not None:  # with row numbers among the given rows
+            stored = replace(stored, items=None, numbers=data.given_numbers(np.asarray(stored.numbers)))
+        state = UpdateState([], {}, settings, stored)
     elif state.basis is not None:
         candidate = replace(candidate, make_basis=partial(replace, state.basis, items=items))
-    _check_continued(state.settings, settings)
-    new_queries = dict.fromkeys(_new_queries(state.queries, data))
+    for name, value in state.settings.items():
+        if settings[name] != value:
+            problem = f"partial_fit cannot mix graphs: {name} was {value!r}, now {settings[name]!r}."
+            raise InputError(f"{problem} Only alpha may change.", parameter=name)
+    queries = data.layout.ids.tolist() if data.has_qid else [len(state.queries)]
+    for query in queries:
+        if query in state.queries:
+            problem = f"Query {query!r} has been seen before: all rows of a query must be added at once."
+            raise InputError(problem, parameter="qid")
     basis = candidate.basis
     whitening = None if basis is None else basis.whitening
     equations = [items.equations(basis).whitened(whitening) for items in data.compared(candidate.setting)]
@@ -72,7 +82,7 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
     assert spec.grid is not None
     alpha = float(spec.grid[0])
     solutions = candidate.problem_of([AddedItems(total) for total in equations]).solve(alpha)
-    state.queries.update(new_queries)  # in place, because there may be very many
+    state.queries.update(dict.fromkeys(queries))  # in place, because there may be very many
     known: Values = {} if state.basis is None else {"basis_indices_": state.basis.numbers}
     return Fitted.of(
         data,
@@ -85,39 +95,12 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
     )
 
 
-def _without_items(basis: Basis | None, data: LabelledItems) -> Basis | None:
-    """The basis of the first batch as it is stored, with row numbers among the given rows."""
-    if basis is None:
-        return None
-    return replace(basis, items=None, numbers=data.given_numbers(np.asarray(basis.numbers)))
-
-
 def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> Values:
     """Parameters that must not change, by name."""
-    values = spec.kernels.values
-    kernel = values["kernel"] if isinstance(values["kernel"], str) else "a function"
-    numbers = {name: values[name] for name in ("gamma", "degree", "coef0")} if kernel != "linear" else {}
+    (kernel,) = spec.kernels
     of_data = {"qid": "given" if data.has_qid else "not given", "y": f"of {data.n_targets} targets"}
-    return {**asdict(setting), "kernel": kernel, **numbers, **of_data}
-
-
-def _check_continued(before: Values, now: Values) -> None:
-    """Refuse a batch that is inconsistent with the earlier ones."""
-    for name, value in before.items():
-        if now.get(name) != value:
-            problem = (
-                f"partial_fit cannot mix graphs: {name} was {value!r}, now {now.get(name)!r}. Only alpha may change."
-            )
-            raise InputError(problem, parameter=name)
-
-
-def _new_queries(seen: dict[Hashable, None], data: LabelledItems) -> list[Hashable]:
-    """Ids of a batch, all of which must be new; a batch without qid is its own ranking."""
-    if not data.has_qid:
-        return [len(seen)]
-    new = [value.item() if isinstance(value, np.generic) else value for value in data.layout.ids]
-    again = [value for value in new if value in seen]
-    if again:
-        problem = f"Query {again[0]!r} has been seen before: all rows of a query must be added at once."
-        raise InputError(problem, parameter="qid")
-    return new
+    if kernel["kernel"] == "linear":
+        kernel = {"kernel": "linear"}
+    elif callable(kernel["kernel"]):
+        kernel = {"kernel": "a function"}
+    return {**asdict(setting), **kernel, **of_data}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn import get_config
@@ -18,13 +17,12 @@ from rankrls._arrays import host_only, in_place, namespace, on_device, to_host
 from rankrls._cells import unmasked
 from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of, refusing
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
-from rankrls._curves import judged_queries
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._records import unrecorded
 from rankrls._rows import check_finite_features
-from rankrls._typing import Array, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
+from rankrls._typing import AnyArray, Array, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike, corrected_clicks
 from rankrls.metrics._measure import check_weights as check_row_weights
 from rankrls.models.spec import Accepts, Spec, XKind
@@ -181,8 +179,6 @@ def validation_plan(
         raise InputError(f"y_val has {items.n_targets} targets, and y {data.n_targets}.", parameter="y_val")
     if spec.kind == "kernel" and data.kept is not None and not isinstance(data.X, LinearOperator):
         items = replace(items, X=items.X[:, data.kept])  # the columns for the kept rows
-    if not judged_queries(measure, items.Y[:, 0], items.layout).any():
-        raise InputError("The validation data have no query with two different labels.", parameter="y_val")
     description = f"validation data with {in_words(items.n_queries)}"
     return ValidationPlan(measure=measure, description=description, items=items)
 
@@ -226,18 +222,15 @@ def check_items(
     if hasattr(X, "__dask_graph__"):
         problem = "X is a Dask collection, which would be loaded into memory. Use the estimators of rankrls.dask."
         raise InputError(problem, parameter="X")
-    if on_device(X) and get_config()["array_api_dispatch"]:
-        return _check_on_device(holder, X, kind, accepts, reset=reset, fits=fits)
-    records = unrecorded(X, "X")
-    if isinstance(records, Mapping) and not sparse.issparse(records):
-        problem = "X is a dict of columns. Pass a data frame of them, or one dict for each row."
-        raise InputError(problem, parameter="X")
-    names = _names(holder)
-    if records is not X and not reset and names is not None and {*names} <= {*records.column_names}:
-        records = records.select([*names])  # by name; further records are ignored
-    X = records
-    _refuse_dates(X)
-    X = unmasked(X)
+    name = type(holder).__name__
+    device = on_device(X) and get_config()["array_api_dispatch"]
+    if device and not accepts.devices:
+        host_only(X, name)
+    if device and kind != "features":
+        host_only(X, "A kernel that is not a formula of features")
+    if not device:
+        X = _unpacked(X, None if reset else vars(holder).get("feature_names_in_"))
+    xp = namespace(X) if device else np
     with refusing("X"):
         try:  # finiteness is checked below, with the row and the column in the message
             checked = validate_data(
@@ -245,18 +238,20 @@ def check_items(
                 X,
                 reset=reset,
                 accept_sparse="csr",
-                dtype=[np.float64, np.float32],
+                dtype=[xp.float64, xp.float32],
                 order="C",
                 ensure_all_finite=False,
-                estimator=type(holder).__name__,
+                estimator=name,
             )
         except ValueError as error:
             _refuse_text(X, error)
             raise
     checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
-    if not accepts.missing_features:
+    if not accepts.missing_features and not (device and _has_finite_products(checked)):
         products = fits and not accepts.overflowing_products
-        check_finite_features(checked, _names(holder), products=products)
+        check_finite_features(
+            to_host(checked) if device else checked, vars(holder).get("feature_names_in_"), products=products
+        )
     return checked
 
 
@@ -265,57 +260,37 @@ def check_matrix(holder: BaseEstimator, X: ItemsLike, accepts: Accepts) -> Matri
     return check_items(holder, X, "features", accepts)
 
 
-def _names(holder: BaseEstimator) -> NDArray[np.object_] | None:
-    names: NDArray[np.object_] | None = vars(holder).get("feature_names_in_")
-    return names
-
-
 def _is_matrix(X: ItemsLike) -> bool:
     """Whether X contains features rather than objects for a callable kernel."""
     numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     return numbers or on_device(X) or sparse.issparse(X) or hasattr(X, "iloc")
 
 
-def _check_on_device(
-    holder: BaseEstimator,
-    X: ItemsLike,
-    kind: XKind,
-    accepts: Accepts,
-    *,
-    reset: bool,
-    fits: bool,
-) -> Matrix:
-    """:func:`check_items` for an array that remains on its device."""
-    name = type(holder).__name__
-    if not accepts.devices:
-        host_only(X, name)
-    if kind != "features":
-        host_only(X, "A kernel that is not a formula of features")
-    xp = namespace(X)
-    with refusing("X"):
-        checked = validate_data(
-            holder, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False, estimator=name
-        )
-    with np.errstate(over="ignore"):
-        size = float(xp.linalg.vector_norm(checked))  # the norm squares values, as products do
-    if not LEAST <= size <= LARGEST:
-        check_finite_features(to_host(checked), _names(holder), products=fits)
-    return checked
-
-
-def _refuse_dates(X: ItemsLike) -> None:
-    """Refuse an array of dates or times, or the first column of them of a data frame."""
-    frame: Matrix = X
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        problem = f"X contains {X.dtype}, not numbers. Encode it (rankrls.preprocessing.TableEncoder)."
+def _unpacked(X: ItemsLike, names: AnyArray | None) -> ItemsLike:
+    """Records as a table, of the columns ``names`` if it has them all, and NaN for masked entries; refuses dates."""
+    records = unrecorded(X, "X")
+    if isinstance(records, Mapping) and not sparse.issparse(records):
+        problem = "X is a dict of columns. Pass a data frame of them, or one dict for each row."
         raise InputError(problem, parameter="X")
-    known = hasattr(X, "columns") and hasattr(X, "dtypes")
-    columns = zip(frame.columns, frame.dtypes, strict=True) if known else ()
-    for name, kind in columns:
+    if records is not X and names is not None and {*names} <= {*records.column_names}:
+        records = records.select([*names])  # by name; further records are ignored
+    frame = hasattr(records, "columns") and hasattr(records, "dtypes")
+    kinds = zip(records.columns, records.dtypes, strict=True) if frame else [("X", getattr(records, "dtype", ""))]
+    for name, kind in kinds:
         if str(kind).lower().startswith(("date", "time", "duration")):
-            problem = f"Column {str(name)!r} of X contains {kind}, not numbers."
-            remedy = "Encode it (rankrls.preprocessing.TableEncoder), or drop it."
-            raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))
+            where = f"Column {str(name)!r} of X" if frame else "X"
+            problem = (
+                f"{where} contains {kind}, not numbers. Encode it (rankrls.preprocessing.TableEncoder), or drop it."
+            )
+            raise InputError(problem, parameter="X", column=str(name) if frame else None)
+    unpacked: ItemsLike = unmasked(records)
+    return unpacked
+
+
+def _has_finite_products(X: Matrix) -> bool:
+    """Whether an array on a device has a norm that is neither too large nor too small; it squares the values."""
+    with np.errstate(over="ignore"):
+        return LEAST <= float(namespace(X).linalg.vector_norm(X)) <= LARGEST
 
 
 def _refuse_text(X: ItemsLike, error: ValueError) -> None:

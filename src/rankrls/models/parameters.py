@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
-from numbers import Integral
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -38,35 +36,6 @@ BALANCES = ("pairs", "examples", "queries")
 SOLVERS = ("auto", "primal", "dual")
 
 
-class HasParameters(Protocol):
-    """A scikit-learn estimator with a table of checks."""
-
-    _checks: Mapping[str, Check]
-
-    def get_params(self, deep: bool = True) -> Values: ...
-
-
-@dataclass(frozen=True)
-class EachOf:
-    """Check of each value of a parameter that may be a tuple of values to choose from."""
-
-    check: Check
-
-    def __call__(self, name: str, value: object) -> None:
-        for one in options(value, name):
-            self.check(name, one)
-
-
-def check_parameters(estimator: HasParameters) -> None:
-    """Check every parameter that has a check; tuples are refused if there is nothing to choose."""
-    values = estimator.get_params(deep=False)
-    for name, check in estimator._checks.items():
-        value = values[name]
-        if isinstance(value, (tuple, list)) and not isinstance(check, EachOf):
-            raise InputError(f"{name} must be a single value; got {value!r}.", parameter=name)
-        check(name, value)
-
-
 def options(value: object, name: str = "value") -> tuple[Any, ...]:
     """A tuple (or list) of values to choose from, or a tuple of the single value."""
     if not isinstance(value, (tuple, list)):
@@ -83,8 +52,20 @@ def combinations(values: Params) -> Iterator[Values]:
         yield dict(zip(values, chosen, strict=True))
 
 
-def any_value(name: str, value: object) -> None:
-    """No check: only a tuple of values is refused."""
+def each_of(check: Check) -> Check:
+    """Check for a value that another check allows, or a tuple of them to choose from."""
+
+    def check_each(name: str, value: object) -> None:
+        for one in options(value, name):
+            check(name, one)
+
+    return check_each
+
+
+def single(name: str, value: object) -> None:
+    """Check for anything but a tuple of values to choose from."""
+    if isinstance(value, (tuple, list)):
+        raise InputError(f"{name} must be a single value; got {value!r}.", parameter=name)
 
 
 def word(words: Iterable[str]) -> Check:
@@ -137,12 +118,6 @@ def check_seed(name: str, value: object) -> None:
         raise InputError(problem, parameter=name) from None
 
 
-def check_level(name: str, value: object) -> None:
-    """Check for True, False or a whole number."""
-    if not isinstance(value, (Integral, np.bool_)) or value < 0:
-        raise InputError(f"{name} must be True, False or a whole number of at least 0; got {value!r}.", parameter=name)
-
-
 def check_grid(name: str, values: Any, *, positive: bool = False) -> Array:
     """A grid of regularization values, in the caller's order; ``positive`` excludes 0."""
     if isinstance(values, str) or np.ndim(values) != 1:
@@ -164,18 +139,17 @@ def descending_grid(values: Grid, name: str = "alphas", *, positive: bool = Fals
 
 count = number(least=1, whole=True)
 
-KERNEL: dict[str, Check] = dict.fromkeys(("kernel", "gamma", "degree", "coef0"), any_value)
-"""A single kernel. Parameters of kernels are checked together, by :class:`rankrls.models.spec.KernelGrid`."""
+KERNEL: dict[str, Check] = dict.fromkeys(("kernel", "gamma", "degree", "coef0"), single)
+"""A single kernel. Parameters of kernels are checked together, by :func:`rankrls.models.spec.kernel_settings`."""
 GRAPH: dict[str, Check] = {
     "ties": word(("include", "exclude")),
     "balance": word(BALANCES),
     "regression_weight": number(least=0.0, most=1.0),
 }
 GRAPHS: dict[str, Check] = {
-    "ties": EachOf(GRAPH["ties"]),
-    "balance": EachOf(GRAPH["balance"]),
+    "ties": each_of(GRAPH["ties"]),
+    "balance": each_of(GRAPH["balance"]),
     "regression_weight": GRAPH["regression_weight"],
 }
 BASIS: dict[str, Check] = {"n_basis": count, "random_state": check_seed}
-CHOICE: dict[str, Check] = {"scoring": check_measure, "rule": word(RULES)}
-SELECTION: dict[str, Check] = {**CHOICE, "verbose": check_level}
+SELECTION: dict[str, Check] = {"scoring": check_measure, "rule": word(RULES)}

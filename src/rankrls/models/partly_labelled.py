@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
 from rankrls._checks import refuse_foreign_arguments
-from rankrls._comparisons import Features, KnownItems
+from rankrls._comparisons import KnownItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import IdsLike, Index, ItemsLike, LabelsLike, VectorLike
-from rankrls.kernels import check_kernel, resolve_kernel
-from rankrls.learners.pursuit import ViewPlan
+from rankrls._typing import IdsLike, ItemsLike, LabelsLike, VectorLike
 from rankrls.models.intake import check_comparable, labelled_items
-from rankrls.models.parameters import Columns, View
 from rankrls.models.ranker import Ranker
-from rankrls.models.spec import Accepts, KernelGrid, Spec
-
-_KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params")
+from rankrls.models.spec import Accepts, Spec
 
 
 class PartlyLabelledRanker(Ranker):
@@ -85,61 +79,3 @@ def partly_labelled(
     )
     check_comparable(known, spec.regression_weight)
     return known
-
-
-def view_plans(views: Sequence[View] | None, features: Features, kernel: KernelGrid) -> list[ViewPlan]:
-    """Resolve the views of an estimator; None means the two halves of the features.
-
-    ``kernel`` is that of views without their own.
-    """
-    n = features.count or 0
-    if views is None:
-        half = (n + 1) // 2
-        views = (slice(0, half), slice(half, None)) if n > 1 else ({},)
-    if isinstance(views, (str, Mapping)) or not np.iterable(views):
-        raise InputError(f"views must be a sequence of views; got {views!r}.", parameter="views")
-    plans = [_plan(f"views[{v}]", view, features, kernel) for v, view in enumerate(views)]
-    if not plans:
-        raise InputError("views is empty: at least one view is needed.", parameter="views")
-    return plans
-
-
-def _plan(where: str, view: View, known: Features, kernel: KernelGrid) -> ViewPlan:
-    if isinstance(view, str) or callable(view):
-        view = {"kernel": view}
-    elif not isinstance(view, Mapping):
-        view = {"features": view}
-    unknown = [key for key in view if key not in _KEYS]
-    if unknown:
-        raise InputError(f"{where} has {unknown[0]!r}; the keys of a view are {', '.join(_KEYS)}.", parameter="views")
-    given = {**kernel.values, **view}
-    if "kernel" in view:
-        given["kernel_params"] = view.get("kernel_params")
-    features = _numbers(where, given.pop("features", None), known)
-    try:
-        check_kernel(**given)
-    except InputError as error:
-        raise InputError(f"{where}: {error}", parameter="views") from None
-    if isinstance(given["kernel"], str) and given["kernel"] == "precomputed":
-        raise InputError(f"{where}: views need features, and a precomputed kernel has none.", parameter="kernel")
-    shape = np.empty((0, known.count or 0 if features is None else len(features)))
-    return ViewPlan(features, resolve_kernel(shape, **given))
-
-
-def _numbers(where: str, given: Columns | None, features: Features) -> Index | None:
-    """Numbers of features, from an index of a numpy array or from names."""
-    if given is None:
-        return None
-    n = features.count or 0
-    index = given if isinstance(given, slice) else np.asarray(given)
-    if isinstance(index, np.ndarray) and index.dtype.kind in "UO":
-        known = {name: k for k, name in enumerate(() if features.names is None else features.names)}
-        index = np.array([known.get(name, n) for name in index.tolist()])
-    try:
-        numbers = np.arange(n, dtype=np.intp)[index]
-    except IndexError:
-        numbers = np.empty(0, dtype=np.intp)
-    if numbers.ndim != 1 or not len(numbers):
-        problem = f"Features of {where} must be a slice, a mask, or numbers below {n} or known names; got {given!r}."
-        raise InputError(problem, parameter="views")
-    return numbers

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import refuse_foreign_arguments
@@ -15,7 +14,7 @@ from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, Values
 from rankrls.learners.rankboost import RankBoostCandidate, StagedScores, Stumps
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix, labelled_items, validation_plan
-from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
+from rankrls.models.parameters import BALANCES, SELECTION, Scoring, count, word
 from rankrls.models.ranker import FitsPreferences
 from rankrls.models.spec import Accepts, SearchSpec, Solved
 from rankrls.selection.plans import Planner
@@ -89,8 +88,6 @@ class RankBoost(FitsPreferences):
         ``weights_[t]`` is added to the score of an item with ``x[features_[t]] > thresholds_[t]``.
     train_loss_ : ndarray of shape (rounds,)
         Mean of ``exp(-(f_i - f_j))`` over the weighted training pairs after each round.
-    feature_importances_ : ndarray of shape (n,)
-        Sum of the absolute weights of each feature's stumps, as a share of the total; zeros without stumps.
     stopped_ : str
         Reason for the end of the rounds: "n_estimators"; "no edge", no stump ordered the pairs better than chance;
         "separated", one stump ordered all pairs with weight; "exhausted", the weights exceeded the range of float64.
@@ -146,7 +143,7 @@ class RankBoost(FitsPreferences):
     """
 
     _accepts = Accepts(several_targets=False, clicks=False, overflowing_products=True)
-    _checks = CHOICE | {"n_estimators": count, "balance": word(BALANCES)}
+    _checks = SELECTION | {"n_estimators": count, "balance": word(BALANCES)}
 
     n_estimators_: int
     stopped_: str
@@ -169,7 +166,7 @@ class RankBoost(FitsPreferences):
         self.rule = rule
 
     def _spec(self) -> RankBoostSpec:
-        check_parameters(self)
+        self._check_parameters()
         return RankBoostSpec(
             name=type(self).__name__,
             accepts=self._accepts,
@@ -236,10 +233,3 @@ class RankBoost(FitsPreferences):
         """
         check_is_fitted(self)
         yield from self.scorer_.staged(check_matrix(self, X, self._accepts))
-
-    @property
-    def feature_importances_(self) -> Array:
-        """Sum of the absolute weights of each feature's stumps, as a share of the total."""
-        check_is_fitted(self)
-        sums = np.bincount(self.features_, weights=np.abs(self.weights_), minlength=self.n_features_in_)
-        return np.asarray(sums / max(sums.sum(), np.finfo(np.float64).tiny))

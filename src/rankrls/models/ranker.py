@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags, estimator_html_repr
+from scipy.special import expit
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import array_of, refuse_foreign_arguments
 from rankrls._comparisons import Settings
-from rankrls._errors import InputError
+from rankrls._errors import InputError, warn_user
 from rankrls._queries import query_layout
-from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, Params, VectorLike
+from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, Values, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike
 from rankrls.io import Dataset
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import StagePath
 from rankrls.metrics._measure import Measure, labelled_rows, needs_gains
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.models.fitted import ChosenAttributes, FittedAttributes
+from rankrls.models.fitted import FORMAT_VERSION, ChosenAttributes, Fitted, check_format
 from rankrls.models.intake import (
     Clicks,
     check_items,
@@ -32,8 +34,17 @@ from rankrls.models.intake import (
     validation_plan,
     warn_of_one_ranking,
 )
-from rankrls.models.parameters import KernelLike, Positive, Several, check_parameters
-from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, Spec, graph_settings, has_signs, kind_of
+from rankrls.models.parameters import Check, KernelLike, Positive, Several
+from rankrls.models.spec import (
+    Accepts,
+    KernelSettings,
+    LeastSquaresSpec,
+    Spec,
+    graph_settings,
+    has_signs,
+    kernel_settings,
+    kind_of,
+)
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
@@ -42,63 +53,11 @@ from rankrls.selection.folds import with_new
 from rankrls.selection.plans import ValidationPlan
 
 
-class KernelEstimator(FittedAttributes):
-    """Estimator with the parameters of one kernel or several."""
-
-    _accepts: ClassVar[Accepts]
-
-    kernel: Several[KernelLike]
-    gamma: Several[float | None]
-    degree: Several[int]
-    coef0: Several[float]
-    kernel_params: Params | None
-
-    def _kernels(self) -> KernelGrid:
-        """Kernels to try, after a check of all parameters."""
-        check_parameters(self)
-        return KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-
-
-class KernelGraphEstimator(KernelEstimator):
-    """Estimator with the parameters of kernels and of graphs."""
-
-    ties: Several[str]
-    balance: Several[str]
-    regression_weight: float
-
-    def _graphs(self) -> Settings:
-        """Graphs to try."""
-        return graph_settings(self.ties, self.balance, self.regression_weight)
-
-    def _least_squares(
-        self, *, solver: str = "auto", positive: Positive = False, basis: BasisSpec | None = None
-    ) -> LeastSquaresSpec:
-        """Specification of RankRLS with these parameters."""
-        kernels = self._kernels()
-        return LeastSquaresSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            signed=has_signs(positive, kernels, solver),
-            kernels=kernels,
-            graphs=self._graphs(),
-            solver=solver,
-            positive=positive,
-            basis=basis,
-        )
-
-
-class Ranker(RegressorMixin, FittedAttributes):
-    """Estimator that scores items; only differences within a query are meaningful.
-
-    A subclass defines ``_spec``. If its function is not a Scorer, it also defines ``predict``.
-    """
-
-    # With metadata routing enabled, qid reaches fit and score without a request.
-    __metadata_request__fit = {"qid": True}  # noqa: RUF012
-    __metadata_request__score = {"qid": True}  # noqa: RUF012
+class Estimator(RegressorMixin, BaseEstimator):
+    """Estimator whose function is a Scorer, unless it says otherwise. A subclass defines ``_spec``."""
 
     _accepts: ClassVar[Accepts] = Accepts()
+    _checks: ClassVar[Mapping[str, Check]] = {}
 
     n_queries_: int
     n_features_in_: int
@@ -115,6 +74,77 @@ class Ranker(RegressorMixin, FittedAttributes):
         """Specification from the checked parameters."""
         raise NotImplementedError
 
+    def _check_parameters(self) -> None:
+        values = self.get_params(deep=False)
+        for name, check in self._checks.items():
+            check(name, values[name])
+
+    def __getstate__(self) -> Values:
+        return {**super().__getstate__(), "_format_version": FORMAT_VERSION}
+
+    def __setstate__(self, state: Values) -> None:
+        attributes = dict(state)
+        version = attributes.pop("_format_version", 1)
+        if "n_queries_" in attributes:
+            check_format(version, f"The pickled {type(self).__name__}")
+        super().__setstate__(attributes)
+
+    def _set_fitted(self, fitted: Fitted) -> Self:
+        """Replace the attributes of an earlier fit by those of one that has succeeded, and issue its warnings."""
+        known: Values = self.__dict__
+        for name in [name for name in known if name.endswith("_") and not name.startswith("__")]:
+            del known[name]
+        known.update(fitted.attributes)
+        for warning in fitted.warnings:
+            warn_user(warning)
+        return self
+
+    @property
+    def scorer_(self) -> Scorer:
+        """The fitted function as a Scorer with one column per target, used by exports and explanations."""
+        known = vars(self)
+        weights = _columns(known.get("coef_"))
+        if weights is not None and not self._one_target_:
+            weights = weights.T
+        columns = known.get("basis_indices_") if self._kernel_.name == "precomputed" else None
+        return Scorer(weights, _columns(known.get("dual_coef_")), self._kernel_, known.get("X_fit_"), columns)
+
+    def _checked(self, X: ItemsLike) -> Matrix:
+        """Checked items to predict for."""
+        return check_items(self, X, kind_of(self._kernel_.name), self._accepts)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """False after a failed fit."""
+        return "n_queries_" in vars(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        known = vars(self)
+        kernel = known.get("kernel")
+        tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
+        tags.target_tags.multi_output = self._accepts.several_targets
+        scoring = known.get("scoring")
+        tags.target_tags.positive_only = scoring is not None and needs_gains(scoring)
+        special = tags.input_tags.pairwise or callable(kernel)
+        tags.array_api_support = self._accepts.devices and not special and known.get("positive", False) is False
+        return tags
+
+
+def _columns(values: Matrix) -> Matrix:
+    return values[:, None] if values is not None and values.ndim == 1 else values
+
+
+class Ranker(Estimator):
+    """Estimator that scores items; only differences within a query are meaningful.
+
+    A subclass defines ``_spec``. If its function is not a Scorer, it also defines ``predict``.
+    """
+
+    # With metadata routing enabled, qid reaches fit and score without a request.
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
     def fit_dataset(self, data: Dataset, **given: object) -> Self:
         """Fit to data larger than memory, if the estimator does not need all rows at once.
 
@@ -130,20 +160,6 @@ class Ranker(RegressorMixin, FittedAttributes):
     def _takes_unlabelled(self) -> bool:
         """Whether y may contain NaN: scorers then leave such rows out."""
         return self._accepts.missing_labels
-
-    @property
-    def scorer_(self) -> Scorer:
-        """The fitted function as a Scorer with one column per target, used by exports and explanations."""
-        known = vars(self)
-        weights = _columns(known.get("coef_"))
-        if weights is not None and not self._one_target_:
-            weights = weights.T
-        columns = known.get("basis_indices_") if self._kernel_.name == "precomputed" else None
-        return Scorer(weights, _columns(known.get("dual_coef_")), self._kernel_, known.get("X_fit_"), columns)
-
-    def _checked(self, X: ItemsLike) -> Matrix:
-        """Checked items to predict for."""
-        return check_items(self, X, kind_of(self._kernel_.name), self._accepts)
 
     @property
     def intercept_(self) -> float | Array:
@@ -221,48 +237,64 @@ class Ranker(RegressorMixin, FittedAttributes):
         scores = to_host(predict_by_query(self, X, qid))
         if self._accepts.missing_labels:
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
-        labels, scores = (values[:, None] if values.ndim == 1 else values for values in (array_of("y", y), scores))
-        if labels.shape[1:] != scores.shape[1:]:
-            problem = f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}."
+        labels = array_of("y", y)
+        labels = labels.reshape(len(labels), -1)
+        scores = tied(scores.reshape(len(scores), -1), query_layout(qid, len(scores)))
+        if labels.shape[1] != scores.shape[1]:
+            problem = f"y has {labels.shape[1]} targets, but the model has {scores.shape[1]}."
             raise InputError(problem, parameter="y")
-        scores = tied(scores, query_layout(qid, len(scores)))
         measure = Measure("disagreement")
-        columns = zip(labels.T, scores.T, strict=True)
-        errors = [measure(column, of, qid=qid, sample_weight=sample_weight) for column, of in columns]
+        targets = zip(labels.T, scores.T, strict=True)
+        errors = [measure(own, given, qid=qid, sample_weight=sample_weight) for own, given in targets]
         return 1.0 - float(np.mean(errors))
-
-    def _html_repr(self) -> str:
-        """HTML for notebooks: scikit-learn's diagram, and the selected features with their weights."""
-        from rankrls.models._pipelines import selected_features
-
-        html = str(estimator_html_repr(self))
-        return html + selected_features(self)._repr_html_() if self._feature_path is not None else html
 
     @property
     def _feature_path(self) -> StagePath | None:
         """The path of a fitted ranker that selected features one by one."""
         return None
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """False after a failed fit."""
-        return "n_queries_" in vars(self)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        known = vars(self)
-        kernel = known.get("kernel")
-        tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
-        tags.target_tags.multi_output = self._accepts.several_targets
-        scoring = known.get("scoring")
-        tags.target_tags.positive_only = scoring is not None and needs_gains(scoring)
-        special = tags.input_tags.pairwise or callable(kernel)
-        tags.array_api_support = self._accepts.devices and not special and known.get("positive", False) is False
-        return tags
+class KernelEstimator(Estimator):
+    """Estimator with the parameters of one kernel or several."""
+
+    kernel: Several[KernelLike]
+    gamma: Several[float | None]
+    degree: Several[int]
+    coef0: Several[float]
+
+    def _kernels(self) -> KernelSettings:
+        """Kernels to try, after a check of all parameters."""
+        self._check_parameters()
+        return kernel_settings(self.kernel, self.gamma, self.degree, self.coef0)
 
 
-def _columns(values: Matrix) -> Matrix:
-    return values[:, None] if values is not None and values.ndim == 1 else values
+class KernelGraphEstimator(KernelEstimator):
+    """Estimator with the parameters of kernels and of graphs."""
+
+    ties: Several[str]
+    balance: Several[str]
+    regression_weight: float
+
+    def _graphs(self) -> Settings:
+        """Graphs to try."""
+        return graph_settings(self.ties, self.balance, self.regression_weight)
+
+    def _least_squares(
+        self, *, solver: str = "auto", positive: Positive = False, basis: BasisSpec | None = None
+    ) -> LeastSquaresSpec:
+        """Specification of RankRLS with these parameters."""
+        kernels = self._kernels()
+        return LeastSquaresSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kind_of(kernels[0]["kernel"]),
+            signed=has_signs(positive, kernels, solver),
+            kernels=kernels,
+            graphs=self._graphs(),
+            solver=solver,
+            positive=positive,
+            basis=basis,
+        )
 
 
 class FitsPreferences(Ranker):
@@ -360,6 +392,7 @@ class Chooses(ChosenAttributes, Ranker):
     """Estimator that selects a model by held-out queries or preferences."""
 
     cv: ExactFoldsLike
+    win_slope_: float
 
     @refuse_foreign_arguments
     def fit(
@@ -445,3 +478,33 @@ class Chooses(ChosenAttributes, Ranker):
         data = with_new(data, new)
         plan = validation_plan(spec, data, X_val, y_val) or spec.preference_plan(data)
         return self._set_fitted(spec.fit(data, plan))
+
+    def predict_win_probability(self, X_a: ItemsLike, X_b: ItemsLike) -> Array:
+        """Return the probability that a vote prefers the first of two items; a tie counts as half a vote for each.
+
+        The probability is a logistic curve of the score difference without an intercept. ``fit_pairs`` fits its slope,
+        ``win_slope_``, to the votes and their exact held-out differences under the selected model (Platt 1999).
+
+        Parameters
+        ----------
+        X_a, X_b : as for :meth:`predict`, with equally many rows
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+
+        Raises
+        ------
+        InputError
+            If the model was not fitted by ``fit_pairs``, or not selected using held-out preferences or their groups.
+        """
+        check_is_fitted(self)
+        if "win_slope_" not in vars(self):
+            problem = "Win probabilities need fit_pairs with held-out preferences (not cv=leave_pair_out)."
+            raise InputError(problem, parameter="cv")
+        a = self.predict(X_a)
+        b = self.predict(X_b)
+        if a.shape != b.shape:
+            problem = f"X_a has {len(a)} rows and X_b {len(b)}: they need the same number of rows."
+            raise InputError(problem, parameter="X_b")
+        return np.asarray(expit(self.win_slope_ * (a - b)))

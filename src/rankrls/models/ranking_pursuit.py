@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data
 from rankrls._problems import LINEAR
 from rankrls._rows import take_items
-from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Params, Values
+from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions, PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitCandidate, PursuitSettings
@@ -33,7 +31,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses, Fits, KernelGraphEstimator, Ranker
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
+from rankrls.models.spec import Accepts, KernelSettings, SearchSpec, Solved, kernels_for, kind_of
 
 DICTIONARIES = ("kernel", "features")
 _CHECKS: dict[str, Check] = {"dictionary": word(DICTIONARIES), "backfit": flag}
@@ -45,17 +43,17 @@ class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
 
     Attributes
     ----------
-    kernels : KernelGrid
+    kernels : KernelSettings
     settings : PursuitSettings
     """
 
-    kernels: KernelGrid
+    kernels: KernelSettings
     settings: PursuitSettings
 
     def candidates(self, data: Data) -> Iterator[PursuitCandidate]:
         kernels: list[tuple[Kernel, Values]] = [(LINEAR, {})]
         if not self.settings.of_features:
-            kernels = self.kernels.resolved(data.X)
+            kernels = kernels_for(self.kernels, data.X)
         for kernel, choices in kernels:
             for setting, chosen in data.settings(self.graphs):
                 every = {**choices, **chosen}
@@ -84,10 +82,6 @@ class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
             n_basis_=len(taken),
             **known,
         )
-
-
-def _of_features(model: _PathRanker) -> bool:
-    return model.dictionary == "features"
 
 
 class _PathRanker(KernelGraphEstimator, Ranker):
@@ -124,21 +118,6 @@ class _PathRanker(KernelGraphEstimator, Ranker):
     def _feature_path(self) -> PursuitPath | None:
         return self.path_ if self.dictionary == "features" and self.__sklearn_is_fitted__() else None
 
-    @available_if(_of_features)
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
-        """Return the names of the selected features, in the order of the columns of X.
-
-        :func:`rankrls.inspection.selected_features` returns them in the order of selection.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of all features; by default the names of the fit, or x0, x1, ...
-        """
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        return np.asarray(names[np.sort(self.basis_indices_)])
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.pairwise and self.dictionary == "kernel"
@@ -164,7 +143,7 @@ class RankingPursuit(Fits, _PathRanker):
     dictionary : {"kernel", "features"}, default="kernel"
         Dictionary: the functions ``k(x, x_i)`` of the training rows, or the features themselves, for a sparse linear
         model.
-    kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
+    kernel, gamma, degree, coef0 : as in :class:`RankRLS`, default="rbf"
         Kernel of the dictionary. With "precomputed", the columns of the square matrix are the dictionary.
     ties, balance : as in :class:`RankRLS`
     regression_weight : float in [0, 1], default=0.0
@@ -235,7 +214,6 @@ class RankingPursuit(Fits, _PathRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Params | None = None,
         dictionary: str = "kernel",
         backfit: bool = True,
         ties: str = "include",
@@ -247,7 +225,6 @@ class RankingPursuit(Fits, _PathRanker):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.dictionary = dictionary
         self.backfit = backfit
         self.ties = ties
@@ -271,10 +248,10 @@ class RankingPursuitCV(Chooses, _PathRanker):
         Held-out units. None is 5 folds of whole queries, of rows for one global ranking, or of what will be new for
         preferences (:ref:`new`); an int is a number of folds. Every fold is refitted, with its own training rows as the
         dictionary.
-    scoring, verbose : as in :class:`RankRLSCV`
+    scoring : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
         Selection rule; "one_se" selects the fewest stages whose measure is within one standard error of the best.
-    dictionary, kernel_params, regression_weight, backfit : as in :class:`RankingPursuit`
+    dictionary, regression_weight, backfit : as in :class:`RankingPursuit`
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankingPursuit`, or a tuple of values to choose from
 
     Attributes
@@ -325,7 +302,6 @@ class RankingPursuitCV(Chooses, _PathRanker):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Params | None = None,
         dictionary: str = "kernel",
         backfit: bool = True,
         ties: Several[str] = "include",
@@ -334,14 +310,12 @@ class RankingPursuitCV(Chooses, _PathRanker):
         scoring: Scoring = "disagreement",
         rule: str = "best",
         cv: FoldsLike = None,
-        verbose: int = 0,
     ) -> None:
         self.max_basis = max_basis
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.dictionary = dictionary
         self.backfit = backfit
         self.ties = ties
@@ -350,10 +324,9 @@ class RankingPursuitCV(Chooses, _PathRanker):
         self.scoring = scoring
         self.rule = rule
         self.cv = cv
-        self.verbose = verbose
 
     def _spec(self) -> PursuitSpec:
-        return _spec_of(self, self.max_basis).choosing(None, self.scoring, self.rule, self.cv, self.verbose)
+        return _spec_of(self, self.max_basis).choosing(None, self.scoring, self.rule, self.cv)
 
 
 def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitSpec:
@@ -363,7 +336,7 @@ def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitS
     return PursuitSpec(
         name=type(model).__name__,
         accepts=model._accepts,
-        kind="features" if of_features else kernels.kind,
+        kind="features" if of_features else kind_of(kernels[0]["kernel"]),
         kernels=kernels,
         graphs=model._graphs(),
         settings=PursuitSettings(int(n_basis), of_features, bool(model.backfit)),

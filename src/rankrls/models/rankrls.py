@@ -1,24 +1,23 @@
-"""RankRLS: pairwise regularized least squares, primal and dual."""
+"""RankRLS: pairwise regularized least squares, primal, dual, and on a basis of few items."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Self
 
-import numpy as np
-from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Data, Features
+from rankrls._comparisons import Features
 from rankrls._errors import InputError
-from rankrls._problems import Solutions
 from rankrls._queries import in_words
-from rankrls._typing import Array, ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, Params, VectorLike
+from rankrls._typing import ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, RandomState, VectorLike
 from rankrls.io import Dataset
 from rankrls.models.incremental import UpdateState, updated
 from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import (
+    BASIS,
     GRAPH,
     GRAPHS,
     KERNEL,
@@ -35,8 +34,7 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.ranker import Chooses, Fits, KernelGraphEstimator
 from rankrls.models.spec import Accepts, LeastSquaresSpec
-from rankrls.selection.plans import Plan
-from rankrls.selection.search import SearchState
+from rankrls.selection.basis import BasisSpec
 from rankrls.streaming import StreamedItems, streamed_plan
 
 ALPHA = {"alpha": number(least=0.0)}
@@ -134,17 +132,9 @@ class ExactChooser(KernelGraphEstimator, Chooses):
 
     alpha_: float
     alpha_at_edge_: bool
-    win_slope_: float
 
     def _spec(self) -> LeastSquaresSpec:
         raise NotImplementedError
-
-    def _search(self, data: Data, plan: Plan) -> SearchState[Solutions]:
-        """Fit checked data, and return the results of the search."""
-        spec = self._spec()
-        found = spec.search(data, plan)
-        self._set_fitted(spec.chosen(data, plan, found))
-        return found
 
     def fit_dataset(  # type: ignore[override]
         self, data: Dataset, *, validation: Dataset | None = None, executor: Executor | None = None
@@ -174,44 +164,14 @@ class ExactChooser(KernelGraphEstimator, Chooses):
         description = f"leave-query-out over {in_words(items.n_queries)}"
         if validation is not None:
             description = f"validation data with {in_words(validation.n_queries)}"
-        return self._set_fitted(fitted.with_attributes(selection_=description))
-
-    def predict_win_probability(self, X_a: ItemsLike, X_b: ItemsLike) -> Array:
-        """Return the probability that a vote prefers the first of two items; a tie counts as half a vote for each.
-
-        The probability is a logistic curve of the score difference without an intercept. ``fit_pairs`` fits its slope,
-        ``win_slope_``, to the votes and their exact held-out differences under the selected model (Platt 1999).
-
-        Parameters
-        ----------
-        X_a, X_b : as for :meth:`predict`, with equally many rows
-
-        Returns
-        -------
-        ndarray of shape (rows,)
-
-        Raises
-        ------
-        InputError
-            If the model was not fitted by ``fit_pairs``, or not selected using held-out preferences or their groups.
-        """
-        check_is_fitted(self)
-        if "win_slope_" not in vars(self):
-            problem = "Win probabilities need fit_pairs with held-out preferences (not cv=leave_pair_out)."
-            raise InputError(problem, parameter="cv")
-        a = self.predict(X_a)
-        b = self.predict(X_b)
-        if a.shape != b.shape:
-            problem = f"X_a has {len(a)} rows and X_b {len(b)}: they need the same number of rows."
-            raise InputError(problem, parameter="X_b")
-        return np.asarray(expit(self.win_slope_ * (a - b)))
+        return self._set_fitted(replace(fitted, attributes={**fitted.attributes, "selection_": description}))
 
 
 def check_streams(spec: LeastSquaresSpec) -> None:
     """Refuse parameters that need all rows at once, before anything is read."""
-    names = spec.kernels.names
+    names = [each["kernel"] for each in spec.kernels]
     needs_all = {
-        "kernel": names != ("linear",) if spec.basis is None else "precomputed" in names,
+        "kernel": names != ["linear"] if spec.basis is None else "precomputed" in names,
         "basis_indices": spec.basis is not None and spec.basis.indices is not None,
         "solver": spec.solver == "dual",
         "positive": spec.measure is not None and spec.signed,
@@ -250,8 +210,6 @@ class RankRLS(ExactRanker):
         Degree of the polynomial kernel, and of others with a degree.
     coef0 : float, default=1.0
         Constant in the polynomial and sigmoid kernels, and in others with a constant.
-    kernel_params : dict, optional
-        Keyword arguments of a callable kernel.
     ties : {"include", "exclude"}, default="include"
         Whether pairs of items with equal labels (``==`` in float64) are compared, so that their scores become similar.
     balance : {"pairs", "examples", "queries"}, default="examples"
@@ -330,7 +288,6 @@ class RankRLS(ExactRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Params | None = None,
         ties: str = "include",
         balance: str = "examples",
         regression_weight: float = 0.0,
@@ -342,7 +299,6 @@ class RankRLS(ExactRanker):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.ties = ties
         self.balance = balance
         self.regression_weight = regression_weight
@@ -389,9 +345,7 @@ class RankRLSCV(ExactChooser):
     rule : {"best", "one_se"}, default="best"
         Selection rule; "one_se" selects the largest alpha whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankRLS`, or a tuple of values to choose from
-    verbose : int, default=0
-        1 shows a progress bar over the candidates; 0 shows it only on a terminal.
-    kernel_params, regression_weight, solver, positive : as in :class:`RankRLS`
+    regression_weight, solver, positive : as in :class:`RankRLS`
         With constraints on signs, the held-out scores are also exact: the constrained problem is solved again without
         each query, O(n^3) per query and alpha. Leave-pair-out is then impossible, so one global ranking uses 5 folds of
         rows.
@@ -465,14 +419,12 @@ class RankRLSCV(ExactChooser):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Params | None = None,
         ties: Several[str] = "include",
         balance: Several[str] = "examples",
         regression_weight: float = 0.0,
         scoring: Scoring = "disagreement",
         rule: str = "best",
         cv: ExactFoldsLike = None,
-        verbose: int = 0,
         solver: str = "auto",
         positive: Positive = False,
     ) -> None:
@@ -481,17 +433,215 @@ class RankRLSCV(ExactChooser):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.ties = ties
         self.balance = balance
         self.regression_weight = regression_weight
         self.scoring = scoring
         self.rule = rule
         self.cv = cv
-        self.verbose = verbose
         self.solver = solver
         self.positive = positive
 
     def _spec(self) -> LeastSquaresSpec:
         spec = self._least_squares(solver=self.solver, positive=self.positive)
-        return spec.choosing(descending_grid(self.alphas), self.scoring, self.rule, self.cv, self.verbose)
+        return spec.choosing(descending_grid(self.alphas), self.scoring, self.rule, self.cv)
+
+
+class SparseRankRLS(ExactRanker):
+    r"""RankRLS whose function is an expansion over a basis of r items, fitted to all m items.
+
+    Minimizes, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
+
+    .. math::
+
+        \lVert F (y - K_{MR} a) \rVert^2 + \alpha \, a' K_{RR} a , \qquad
+        a = ( K_{RM} L K_{MR} + \alpha K_{RR} )^{-1} K_{RM} L y ,
+
+    where ``F'F = L`` is the Laplacian of the preference graph (Tsivtsivadze et al. 2008, equation 8). O(m r^2) time;
+    the m x r kernel values are evaluated in blocks and never stored.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Regularization parameter, the papers' lambda. 0 is the limit from above.
+    n_basis : int, default=500
+        Number of items in the basis, drawn at random; all rows if there are fewer.
+    basis_indices : sequence of int, optional
+        Row numbers in X of the basis, instead of ``n_basis`` random ones. Duplicates are allowed.
+    kernel : str or callable, default="rbf"
+        Kernel as in :class:`RankRLS`; it must be positive semidefinite on the basis.
+    gamma, degree, coef0, ties, balance, regression_weight : as in :class:`RankRLS`
+        ``regression_weight=1.0`` is sparse regularized least squares.
+    random_state : int, Generator or RandomState, default=0
+        Seed of the basis. Items are drawn by row number, so the basis depends on row order.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (r,) or (r, targets)
+        Coefficients of the basis items.
+    X_fit_ : ndarray, sparse array or list of r items
+        Items of the basis; not for a precomputed kernel.
+    basis_indices_ : ndarray of shape (r,)
+        Row numbers in X of the basis.
+    coef_ : ndarray of shape (n,) or (targets, n)
+        Weights of the features; linear kernel only.
+    alpha_ : float
+    n_queries_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    SparseRankRLSCV : Choose alpha, kernels and graphs.
+    RankRLS : The exact model, for up to a few thousand items.
+    RankingPursuit : Select the basis using the labels.
+
+    Notes
+    -----
+    Equal to :class:`RankRLS` if every row is in the basis, and always to RankRLS with the kernel :math:`k_R(x)'
+    K_{RR}^{-1} k_R(x')`. Memory in addition to the data is O(r^2) and a block of a few thousand rows per thread. A
+    singular ``K_RR`` (duplicate basis items, a wide Gaussian) is reduced to the functions that are resolved in floating
+    point.
+
+    O(m r n) for the kernel, O(m r^2) for its product, O(r^3) for the rest. With preferences, the basis is drawn from
+    all items of X: O(p r^2) for p preferences, O(m r^2) if they are many more than items.
+
+    A query with one item has no effect, but its row may be in the basis.
+
+    References
+    ----------
+    Tsivtsivadze, Pahikkala, Airola, Boberg, Salakoski: A sparse regularized least-squares preference learning
+    algorithm. SCAI 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import SparseRankRLS
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(3000, 2)), np.repeat(np.arange(300), 10)
+    >>> y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=3000)
+    >>> model = SparseRankRLS(alpha=0.1, n_basis=100).fit(X, y, qid=qid)
+    >>> model.dual_coef_.shape, model.score(X, y, qid=qid) > 0.9
+    ((100,), True)
+    """
+
+    _checks = ALPHA | KERNEL | BASIS | GRAPH
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        n_basis: int = 500,
+        basis_indices: Sequence[int] | None = None,
+        kernel: KernelLike = "rbf",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.random_state = random_state
+
+    def _spec(self) -> LeastSquaresSpec:
+        basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
+        return self._least_squares(basis=basis).at(self.alpha)
+
+    def _can_update(self) -> bool:
+        return self.kernel != "precomputed"
+
+
+class SparseRankRLSCV(ExactChooser):
+    r"""SparseRankRLS with regularization and kernel selected by exact cross-validation.
+
+    Has the same objective as :class:`SparseRankRLS`. For each kernel, one pass over the data and one decomposition give
+    the coefficients for every ``alpha`` (Tsivtsivadze et al. 2008, section 4.1) and, without refitting, the held-out
+    scores of every query.
+
+    Parameters
+    ----------
+    alphas, cv, scoring, rule : as in :class:`RankRLSCV`
+    n_basis, basis_indices, random_state : as in :class:`SparseRankRLS`
+    kernel, gamma, degree, coef0, ties, balance : as in :class:`SparseRankRLS`, or a tuple of values to choose from
+    regression_weight : as in :class:`SparseRankRLS`
+
+    Attributes
+    ----------
+    alpha_, best_params_, best_score_, best_score_error_, optimism_, best_index_, cv_results_, alpha_at_edge_,
+    gamma_at_edge_, degree_at_edge_, coef0_at_edge_, selection_, held_out_scores_, query_scores_ : as in
+        :class:`RankRLSCV`
+    dual_coef_, X_fit_, basis_indices_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
+        :class:`SparseRankRLS`
+
+    See Also
+    --------
+    SparseRankRLS : Fit one value of alpha.
+    RankRLSCV : The exact model, for up to a few thousand items.
+
+    Notes
+    -----
+    O(m r^2 + r^3) per kernel and graph, and about as much again for leave-query-out of all alphas together. The basis
+    is selected once, from all rows. Held-out queries may contribute items to it, but not labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import SparseRankRLSCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(2000, 2)), np.repeat(np.arange(200), 10)
+    >>> y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=2000)
+    >>> model = SparseRankRLSCV(n_basis=60, gamma=(0.1, 1.0, 10.0)).fit(X, y, qid=qid)
+    >>> model.selection_, model.best_params_["gamma"], round(model.best_score_, 2)
+    ('leave-query-out over 200 queries', 1.0, 0.06)
+    """
+
+    _checks = BASIS | GRAPHS | SELECTION
+
+    def __init__(
+        self,
+        alphas: Grid = "auto",
+        *,
+        n_basis: int = 500,
+        basis_indices: Sequence[int] | None = None,
+        kernel: Several[KernelLike] = "rbf",
+        gamma: Several[float | None] = None,
+        degree: Several[int] = 3,
+        coef0: Several[float] = 1.0,
+        ties: Several[str] = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: ExactFoldsLike = None,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.random_state = random_state
+
+    def _spec(self) -> LeastSquaresSpec:
+        basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
+        grid = descending_grid(self.alphas)
+        return self._least_squares(basis=basis).choosing(grid, self.scoring, self.rule, self.cv)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankrls._comparisons import Data, Setting
 from rankrls._errors import InputError
-from rankrls._typing import FoldsLike, Params, RandomState
+from rankrls._typing import FoldsLike, RandomState
 from rankrls.learners.paths import PathSolutions
 from rankrls.learners.ranksvm import Minimum, RankSVMCandidate
 from rankrls.models.fitted import Fitted, NotConverged
@@ -19,19 +19,19 @@ from rankrls.models.parameters import (
     KERNEL,
     SELECTION,
     Check,
-    EachOf,
     Grid,
     KernelLike,
     Scoring,
     Several,
     count,
     descending_grid,
+    each_of,
     number,
     options,
     word,
 )
 from rankrls.models.ranker import Chooses, Fits, KernelEstimator
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
+from rankrls.models.spec import Accepts, KernelSettings, SearchSpec, Solved, kernels_for, kind_of
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 
 MOST_EXACT = 5000
@@ -50,7 +50,7 @@ _CHECKS: dict[str, Check] = BASIS | {
 class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
     """All kernels and balances; candidates with the same kernel share its basis."""
 
-    kernels: KernelGrid
+    kernels: KernelSettings
     balance: Several[str]
     basis: BasisSpec
     tol: float
@@ -60,10 +60,13 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
         balances = options(self.balance, "balance")
         settings = data.settings([(Setting("exclude", balance), {"balance": balance}) for balance in balances])
         numbers = None
-        for kernel, choices in self.kernels.resolved(data.X):
+        for kernel, choices in kernels_for(self.kernels, data.X):
             basis = None
             if not kernel.is_linear:
-                self._check_size(data.n_rows)
+                if self.basis.n_basis is None and self.basis.indices is None and data.n_rows > MOST_EXACT:
+                    m = data.n_rows
+                    message = f"A kernel needs {m} x {m} numbers. Set n_basis; n_basis={m} uses all items."
+                    raise InputError(message, parameter="n_basis")
                 numbers = basis_numbers(self.basis, data) if numbers is None else numbers
                 basis = make_basis(data, kernel, numbers)
             for setting, chosen in settings:
@@ -75,12 +78,6 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
                     max_iter=self.max_iter,
                     basis=basis,
                 )
-
-    def _check_size(self, m: int) -> None:
-        """Refuse a kernel matrix of many items, unless it is requested."""
-        if self.basis.n_basis is None and self.basis.indices is None and m > MOST_EXACT:
-            message = f"A kernel needs {m} x {m} numbers. Set n_basis; n_basis={m} uses all items."
-            raise InputError(message, parameter="n_basis")
 
     def fitted(self, data: Data, solved: Solved[PathSolutions[Minimum]]) -> Fitted:
         (minimum,) = solved.solutions.details
@@ -130,7 +127,7 @@ class RankSVM(KernelEstimator, Fits):
         Positive weight of the loss.
     kernel : str or callable, default="linear"
         Kernel as in :class:`RankRLS`; it must be positive semidefinite.
-    gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
+    gamma, degree, coef0 : as in :class:`RankRLS`
     balance : {"pairs", "examples", "queries"}, default="examples"
         Units of equal weight: pairs (:math:`\rho_q = 1`), examples (1 / the weight of the query's items), or queries
         (1 / the weight of the query's pairs).
@@ -225,7 +222,6 @@ class RankSVM(KernelEstimator, Fits):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         balance: str = "examples",
@@ -238,7 +234,6 @@ class RankSVM(KernelEstimator, Fits):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.n_basis = n_basis
         self.basis_indices = basis_indices
         self.balance = balance
@@ -264,9 +259,9 @@ class RankSVMCV(KernelEstimator, Chooses):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         Held-out units. None is 5 folds of whole queries (of rows for one global ranking, of what will be new for
         preferences); otherwise as in :class:`RankRLSCV`, by refits.
-    scoring, rule, verbose : as in :class:`RankRLSCV`
+    scoring, rule : as in :class:`RankRLSCV`
         The rule "one_se" selects the smallest C within one standard error of the best.
-    tol, max_iter, kernel_params, n_basis, basis_indices, random_state : as in :class:`RankSVM`
+    tol, max_iter, n_basis, basis_indices, random_state : as in :class:`RankSVM`
     kernel, gamma, degree, coef0, balance : as in :class:`RankSVM`, or a tuple of values to choose from
 
     Attributes
@@ -308,7 +303,7 @@ class RankSVMCV(KernelEstimator, Chooses):
     """
 
     _accepts = _ACCEPTS
-    _checks = _CHECKS | SELECTION | {"balance": EachOf(word(BALANCES))}
+    _checks = _CHECKS | SELECTION | {"balance": each_of(word(BALANCES))}
 
     C_: float
     C_at_edge_: bool
@@ -321,7 +316,6 @@ class RankSVMCV(KernelEstimator, Chooses):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         balance: Several[str] = "examples",
@@ -330,7 +324,6 @@ class RankSVMCV(KernelEstimator, Chooses):
         scoring: Scoring = "disagreement",
         rule: str = "best",
         cv: FoldsLike = None,
-        verbose: int = 0,
         random_state: RandomState = 0,
     ) -> None:
         self.Cs = Cs
@@ -338,7 +331,6 @@ class RankSVMCV(KernelEstimator, Chooses):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.n_basis = n_basis
         self.basis_indices = basis_indices
         self.balance = balance
@@ -347,13 +339,12 @@ class RankSVMCV(KernelEstimator, Chooses):
         self.scoring = scoring
         self.rule = rule
         self.cv = cv
-        self.verbose = verbose
         self.random_state = random_state
 
     def _spec(self) -> RankSVMSpec:
         spec = _spec_of(self)
         Cs = descending_grid(self.Cs, "Cs", positive=True)
-        return spec.choosing(None if Cs is None else Cs[::-1], self.scoring, self.rule, self.cv, self.verbose)
+        return spec.choosing(None if Cs is None else Cs[::-1], self.scoring, self.rule, self.cv)
 
 
 def _spec_of(model: RankSVM | RankSVMCV) -> RankSVMSpec:
@@ -362,7 +353,7 @@ def _spec_of(model: RankSVM | RankSVMCV) -> RankSVMSpec:
     return RankSVMSpec(
         name=type(model).__name__,
         accepts=model._accepts,
-        kind=kernels.kind,
+        kind=kind_of(kernels[0]["kernel"]),
         kernels=kernels,
         balance=model.balance,
         basis=BasisSpec(model.n_basis, model.basis_indices, model.random_state),

@@ -15,7 +15,7 @@ from rankrls._arrays import host_only
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
-from rankrls._typing import Array, ExactFoldsLike, Matrix, Params, Values
+from rankrls._typing import Array, ExactFoldsLike, Matrix, Values
 from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models.fitted import Fitted
@@ -27,6 +27,8 @@ from rankrls.selection.search import SearchState, search
 
 XKind: TypeAlias = Literal["features", "kernel", "objects"]
 """Kind of X: features, a precomputed kernel matrix, or objects for a callable kernel."""
+KernelSettings: TypeAlias = Sequence[Values]
+"""``kernel``, ``gamma``, ``degree`` and ``coef0`` of each kernel to try."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,69 +69,29 @@ def kind_of(kernel: KernelLike) -> XKind:
     return "kernel" if kernel == "precomputed" else "features"
 
 
-@dataclass(frozen=True, eq=False)
-class KernelGrid:
-    """Kernels to try: every combination of names and numbers.
+def kernel_settings(
+    kernel: Several[KernelLike], gamma: Several[float | None], degree: Several[int], coef0: Several[float]
+) -> KernelSettings:
+    """Every kernel of an estimator's parameters, which are checked."""
+    settings = list(combinations({"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}))
+    for each in settings:
+        check_kernel(**each)
+    names = options(kernel)
+    if len(names) > 1 and {kind_of(name) for name in names} != {"features"}:
+        problem = "A callable or precomputed kernel cannot be one of several: X has another meaning for it."
+        raise InputError(problem, parameter="kernel")
+    return settings
 
-    Attributes
-    ----------
-    values : mapping
-        ``kernel``, ``gamma``, ``degree`` and ``coef0``, each one value or several, and ``kernel_params``.
-    """
 
-    values: Params
-
-    @classmethod
-    def of(
-        cls,
-        kernel: Several[KernelLike],
-        gamma: Several[float | None],
-        degree: Several[int],
-        coef0: Several[float],
-        kernel_params: Params | None,
-    ) -> KernelGrid:
-        """Kernels from an estimator's parameters, which are checked."""
-        values: Values = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
-        values["kernel_params"] = kernel_params
-        for each in combinations(values):
-            check_kernel(**each)
-        return cls(values)
-
-    @property
-    def names(self) -> tuple[KernelLike, ...]:
-        """Names of the kernels, or functions."""
-        return options(self.values["kernel"], "kernel")
-
-    @property
-    def kind(self) -> XKind:
-        """Kind of X.
-
-        Raises
-        ------
-        InputError
-            If the kernels need different kinds of X.
-        """
-        kinds = [kind_of(name) for name in self.names]
-        if len(kinds) > 1 and {*kinds} != {"features"}:
-            problem = "A callable or precomputed kernel cannot be one of several: X has another meaning for it."
-            raise InputError(problem, parameter="kernel")
-        return kinds[0]
-
-    def each(self) -> Iterator[tuple[KernelGrid, Values]]:
-        """Each kernel as a grid of one, and the values of the parameters that have several."""
-        several = [name for name, value in self.values.items() if len(options(value, name)) > 1]
-        for values in combinations(self.values):
-            yield KernelGrid(values), {name: values[name] for name in several}
-
-    def resolved(self, X: Matrix) -> list[tuple[Kernel, Values]]:
-        """Every kernel, with default parameters computed from X, and the parameter values that it represents."""
-        found: dict[tuple[object, ...], tuple[Kernel, Values]] = {}
-        for values in combinations(self.values):
-            kernel = resolve_kernel(X, **values)
-            known = {**values, "gamma": kernel.gamma}
-            choices = {name: known[name] for name in ("kernel", *kernel_parameters(values["kernel"]))}
-            found.setdefault(tuple(choices.items()), (kernel, choices))
-        return list(found.values())
+def kernels_for(settings: KernelSettings, X: Matrix) -> list[tuple[Kernel, Values]]:
+    """Every kernel, with default parameters computed from X, and the parameter values that it represents."""
+    found: dict[tuple[object, ...], tuple[Kernel, Values]] = {}
+    for values in settings:
+        kernel = resolve_kernel(X, **values)
+        known = {**values, "gamma": kernel.gamma}
+        choices = {name: known[name] for name in ("kernel", *kernel_parameters(values["kernel"]))}
+        found.setdefault(tuple(choices.items()), (kernel, choices))
+    return list(found.values())
 
 
 def graph_settings(ties: Several[str], balance: Several[str], regression_weight: float) -> Settings:
@@ -139,7 +101,7 @@ def graph_settings(ties: Several[str], balance: Several[str], regression_weight:
     return tuple((Setting(**values, regression_weight=beta), values) for values in both)
 
 
-def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
+def has_signs(positive: Positive, kernels: KernelSettings, solver: str) -> bool:
     """Whether ``positive`` assigns a sign to the weight of any feature.
 
     Raises
@@ -147,17 +109,17 @@ def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
     InputError
         If ``positive`` is invalid, or if there are no weights of features.
     """
-    features = np.asarray(positive)
+    listed = np.asarray(positive)
     if isinstance(positive, Mapping):
         given = any(sign != 0 for sign in positive.values())
-    elif features.dtype == np.bool_:
-        given = bool(features.any())
-    elif features.ndim == 1:
-        given = len(features) > 0
+    elif listed.dtype == np.bool_:
+        given = bool(listed.any())
+    elif listed.ndim == 1:
+        given = listed.size > 0
     else:
         problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
         raise InputError(problem, parameter="positive")
-    others = [name for name in kernels.names if name != "linear"]
+    others = [each["kernel"] for each in kernels if each["kernel"] != "linear"]
     if given and (others or solver == "dual"):
         given_as = f"kernel={others[0]!r}" if others else f"solver={solver!r}"
         problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
@@ -168,27 +130,23 @@ def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
 def feature_signs(positive: Positive, features: Features) -> NDArray[np.int8]:
     """Sign assigned by ``positive`` to the weight of each feature, 0 if free."""
     n = features.count or 0
-    given = positive if isinstance(positive, Mapping) else dict.fromkeys(_listed(positive, n), 1)
+    mask = np.asarray(positive)
+    given = positive
+    if mask.dtype == np.bool_:
+        if mask.shape not in ((), (n,)):
+            raise InputError(f"positive is a mask of shape {mask.shape}; X has {n} features.", parameter="positive")
+        given = np.flatnonzero(np.broadcast_to(mask, n)).tolist()
+    asked = given if isinstance(given, Mapping) else dict.fromkeys(cast(Sequence[Feature], given), 1)
     known: dict[Feature, int] = {number: number for number in range(n)}
     if features.names is not None:
         known |= {name: number for number, name in enumerate(features.names)}
     signs = np.zeros(n, dtype=np.int8)
-    for feature, sign in given.items():
+    for feature, sign in asked.items():
         if feature not in known or sign not in (-1, 0, 1):
             problem = f"positive names feature {feature!r} with sign {sign!r}: no feature of X, or not -1, 0 or 1."
             raise InputError(problem, parameter="positive")
         signs[known[feature]] = sign
     return signs
-
-
-def _listed(positive: object, n: int) -> Sequence[Feature]:
-    """Numbers or names of the features in a list, or in a mask of n features; all for True."""
-    mask = np.asarray(positive)
-    if mask.dtype != np.bool_:
-        return cast(Sequence[Feature], positive)
-    if mask.shape not in ((), (n,)):
-        raise InputError(f"positive is a mask of shape {mask.shape}; X has {n} features.", parameter="positive")
-    return np.flatnonzero(np.broadcast_to(mask, n)).tolist()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -214,7 +172,6 @@ class Spec(ABC):
     rule : str
     cv : None, int, "leave_pair_out", splitter or iterable
         Held-out units if there are no validation data.
-    verbose : int
     """
 
     name: str
@@ -226,7 +183,6 @@ class Spec(ABC):
     measure: Measure | None = None
     rule: str = "best"
     cv: ExactFoldsLike = None
-    verbose: int = 0
 
     @property
     def regression_weight(self) -> float:
@@ -239,11 +195,9 @@ class Spec(ABC):
         assert self.measure is not None
         return self.measure
 
-    def choosing(
-        self, grid: Array | None, scoring: Scoring, rule: str, cv: ExactFoldsLike = None, verbose: int = 0
-    ) -> Self:
+    def choosing(self, grid: Array | None, scoring: Scoring, rule: str, cv: ExactFoldsLike = None) -> Self:
         """A copy for an estimator that selects from a grid, with its parameters of these names."""
-        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, cv=cv, verbose=int(verbose))
+        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, cv=cv)
 
     def for_preferences(self) -> Self:
         """The specification for preferences instead of labels."""
@@ -289,12 +243,15 @@ class SearchSpec(Spec, Generic[S]):
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         if plan is None:
-            return self.fitted(data, self.solve(data))
+            candidate = next(self.candidates(data))
+            problem = candidate.problem(data)
+            value = float(problem.axis()[-1] if self.grid is None else self.grid[0])
+            return self.fitted(data, Solved(candidate, problem.solve(value), value))
         return self.chosen(data, plan, self.search(data, plan))
 
     def search(self, data: Data, plan: Plan) -> SearchState[S]:
         """Evaluation of every candidate at every value, by a plan."""
-        return search(self.candidates(data), data, plan, self.rule, self.grid, self.verbose)
+        return search(self.candidates(data), data, plan, self.rule, self.grid)
 
     def chosen(self, data: Data, plan: Plan, found: SearchState[S]) -> Fitted:
         """Attributes of the model that a search has selected."""
@@ -302,13 +259,6 @@ class SearchSpec(Spec, Generic[S]):
         assert found.solutions is not None
         solved = Solved(found.candidate, found.solutions, found.best_value, found)
         return self.fitted(data, solved).chosen_by(plan, data, found)
-
-    def solve(self, data: Data) -> Solved[S]:
-        """Solution of the only candidate for its only value."""
-        candidate = next(self.candidates(data))
-        problem = candidate.problem(data)
-        value = float(problem.axis()[-1] if self.grid is None else self.grid[0])
-        return Solved(candidate, problem.solve(value), value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,13 +277,13 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
 
     Attributes
     ----------
-    kernels : KernelGrid
+    kernels : KernelSettings
     solver : {"auto", "primal", "dual"}
     positive : bool, sequence or dict
     basis : BasisSpec or None
     """
 
-    kernels: KernelGrid
+    kernels: KernelSettings
     solver: str = "auto"
     positive: Positive = False
     basis: BasisSpec | None = None
@@ -346,7 +296,7 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
             host_only(data.X, "A fit with constraints on signs (positive)")
         signs = feature_signs(self.positive, data.features) if self.signed else None
         numbers = None if self.basis is None else basis_numbers(self.basis, data)
-        for kernel, choices in self.kernels.resolved(data.X):
+        for kernel, choices in kernels_for(self.kernels, data.X):
             make = None if numbers is None else cache(partial(make_basis, data, kernel, numbers))
             settings = data.settings(self.graphs)
             together = [setting for setting, _ in settings]

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankrls._comparisons import Data, KnownItems, LabelledItems
 from rankrls._errors import InputError
-from rankrls._typing import FoldsLike, Mask, Params, RandomState
+from rankrls._typing import FoldsLike, Mask, RandomState
 from rankrls.learners.transductive import TransductiveCandidate, TransductiveSolutions
 from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.parameters import (
@@ -18,14 +18,13 @@ from rankrls.models.parameters import (
     GRAPHS,
     KERNEL,
     SELECTION,
-    SOLVERS,
     Check,
-    EachOf,
     Grid,
     KernelLike,
     Scoring,
     Several,
     descending_grid,
+    each_of,
     number,
     options,
     word,
@@ -39,7 +38,6 @@ _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 _CHECKS: dict[str, Check] = {
     "n_basis": number(least=1, whole=True, none=True),
     "random_state": BASIS["random_state"],
-    "solver": word(SOLVERS),
     # the compared items must not depend on the labels to be estimated
     "ties": word(("include",)),
 }
@@ -110,12 +108,10 @@ class TransductiveRankRLS(KernelGraphEstimator, PartlyLabelledRanker):
     penalty : float, default=1.0
         Positive weight of the distance to the supervised prediction, which a large penalty returns for unlabelled
         queries and for new rows. :class:`TransductiveRankRLSCV` selects both parameters.
-    kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
+    kernel, gamma, degree, coef0 : as in :class:`RankRLS`
     ties : {"include"}, default="include"
         Tied pairs must be included: otherwise the compared pairs would depend on the unknown labels.
     balance, regression_weight : as in :class:`RankRLS`
-    solver : {"auto", "primal", "dual"}, default="auto"
-        Solver, as in :class:`RankRLS`.
     n_basis : int, optional
         Number of items that a kernel model expands over, as in :class:`SparseRankRLS`: O(m r) evaluations of the kernel
         for r items, and no m x m matrix. None uses all items, unless ``basis_indices`` is given.
@@ -182,13 +178,11 @@ class TransductiveRankRLS(KernelGraphEstimator, PartlyLabelledRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         ties: str = "include",
         balance: str = "examples",
         regression_weight: float = 0.0,
-        solver: str = "auto",
         random_state: RandomState = 0,
     ) -> None:
         self.alpha = alpha
@@ -197,13 +191,11 @@ class TransductiveRankRLS(KernelGraphEstimator, PartlyLabelledRanker):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.n_basis = n_basis
         self.basis_indices = basis_indices
         self.ties = ties
         self.balance = balance
         self.regression_weight = regression_weight
-        self.solver = solver
         self.random_state = random_state
 
     def _spec(self) -> TransductiveSpec:
@@ -224,13 +216,13 @@ class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabell
     penalty : float or tuple, default=(0.1, 1.0, 10.0, 100.0)
         Positive penalties to choose from.
     kernel, gamma, degree, coef0, balance : as in :class:`TransductiveRankRLS`, or a tuple of values to choose from
-    kernel_params, ties, regression_weight, solver : as in :class:`TransductiveRankRLS`
+    ties, regression_weight : as in :class:`TransductiveRankRLS`
     n_basis, basis_indices, random_state : as in :class:`TransductiveRankRLS`
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         Held-out units. None is 5 folds of the labelled queries (each query alone if there are no more); an int is a
         number of folds. Folds given as rows are row numbers of X; rows without a label are ignored. Every fold is
         refitted.
-    scoring, rule, verbose : as in :class:`RankRLSCV`
+    scoring, rule : as in :class:`RankRLSCV`
 
     Attributes
     ----------
@@ -264,7 +256,7 @@ class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabell
     ('4 folds of 4 queries', ['alpha', 'balance', 'kernel', 'penalty', 'ties'])
     """
 
-    _checks = GRAPHS | SELECTION | {"penalty": EachOf(number(above=0.0))} | _CHECKS
+    _checks = GRAPHS | SELECTION | {"penalty": each_of(number(above=0.0))} | _CHECKS
 
     alpha_: float
 
@@ -277,7 +269,6 @@ class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabell
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         ties: str = "include",
@@ -286,8 +277,6 @@ class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabell
         scoring: Scoring = "disagreement",
         rule: str = "best",
         cv: FoldsLike = None,
-        verbose: int = 0,
-        solver: str = "auto",
         random_state: RandomState = 0,
     ) -> None:
         self.alphas = alphas
@@ -296,7 +285,6 @@ class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabell
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.n_basis = n_basis
         self.basis_indices = basis_indices
         self.ties = ties
@@ -305,13 +293,11 @@ class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabell
         self.scoring = scoring
         self.rule = rule
         self.cv = cv
-        self.verbose = verbose
-        self.solver = solver
         self.random_state = random_state
 
     def _spec(self) -> TransductiveSpec:
         grid = descending_grid(self.alphas, positive=True)
-        return _spec_of(self).choosing(grid, self.scoring, self.rule, self.cv, self.verbose)
+        return _spec_of(self).choosing(grid, self.scoring, self.rule, self.cv)
 
 
 def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> TransductiveSpec:
@@ -319,7 +305,7 @@ def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> Transductive
     basis = None
     if model.n_basis is not None or model.basis_indices is not None:
         basis = BasisSpec(model.n_basis, model.basis_indices, model.random_state)
-    least_squares = model._least_squares(solver=model.solver, basis=basis)
+    least_squares = model._least_squares(basis=basis)
     return TransductiveSpec(
         name=least_squares.name,
         accepts=model._accepts,
@@ -336,11 +322,8 @@ def _check_whole_queries(data: LabelledItems, labelled: Mask) -> None:
     partly = np.flatnonzero(~labelled & np.isin(codes, codes[labelled]))
     if len(partly):
         row = int(data.given_numbers(partly)[0])
-        name = data.layout.ids[codes[partly[:1]]].tolist()[0]
-        where = f"row {row}, in query {name!r}, which has labels" if data.has_qid else f"row {row}"
-        raise InputError(
-            f"Input y contains NaN: {where}. Each query needs labels in all its rows or in none: drop its "
-            f"rows without a label{'' if data.has_qid else ', or pass qid'}.",
-            parameter="y",
-            row=row,
-        )
+        query = data.layout.ids[codes[partly[0]]]
+        where = f"row {row}, in query {query!s}, which has labels" if data.has_qid else f"row {row}"
+        remedy = "Drop its rows without a label, or pass qid."
+        problem = f"Input y contains NaN: {where}. Each query needs labels in all its rows or in none. {remedy}"
+        raise InputError(problem, parameter="y", row=row)

@@ -291,7 +291,7 @@ def _described(model: Any) -> dict[str, Any]:
             "chosen": final.best_params_,
         }
     if selects_features(final):
-        found["selected_features"] = selected_features(model).records
+        found["selected_features"] = selected_features(model)
     return {**_plain(found), "feature_names": None if names is None else [str(name) for name in names]}
 
 
@@ -380,7 +380,7 @@ CLASSES = {
     **dict.fromkeys(("LogScaler", "QueryMinMaxScaler", "QueryStandardScaler", "TableEncoder"), "rankrls.preprocessing"),
     **dict.fromkeys(_SCALERS, "sklearn.preprocessing"),
     "Pipeline": "sklearn.pipeline",
-    **dict.fromkeys(("TreeRanker", "BlendRanker"), "rankrls.models.boosted"),
+    **dict.fromkeys(("TreeRanker", "BlendRanker"), "rankrls.models.auto_rankrls"),
     **VALUES,
 }
 """Every class name that a file may contain, with its module."""

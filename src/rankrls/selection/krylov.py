@@ -104,8 +104,6 @@ class Surface:
     patience : int
         With ``every_iteration``, number of iterations without improvement after which an alpha is done.
     greater_is_better : bool
-    verbose : int
-        1 shows a progress bar over the iterations; 0 shows it only on a terminal.
     """
 
     alphas: Array
@@ -114,7 +112,6 @@ class Surface:
     every_iteration: bool
     patience: int
     greater_is_better: bool
-    verbose: int = 0
     best: tuple[int, int] = (-1, 0)  # number of the alpha, number of iterations
     iteration: int = 0
 
@@ -132,7 +129,7 @@ class Surface:
 
     def run(self) -> None:
         """Iterate until nothing changes or patience ends; the measure is evaluated after each iteration."""
-        for _ in progress(range(self._max_iter), self.verbose, "iterations"):
+        for _ in progress(range(self._max_iter), "iterations"):
             moving = np.any([run.running for run in self._runs], axis=0)
             waiting = self.iteration - self._improved < self.patience
             # systems without anything to learn are evaluated once, too

@@ -125,7 +125,7 @@ class SearchState(Generic[S]):
 
 
 def search(
-    candidates: Iterable[Candidate[S]], data: Data, plan: Plan, rule: str, values: Array | None, verbose: int = 0
+    candidates: Iterable[Candidate[S]], data: Data, plan: Plan, rule: str, values: Array | None
 ) -> SearchState[S]:
     """Evaluate every candidate at every value, and solve for the selected one.
 
@@ -140,11 +140,9 @@ def search(
     values : ndarray or None
         Values of the problems' parameter, the simplest model first; None for an automatic grid for each problem, which
         is extended if its best value is at an end.
-    verbose : int
-        1 shows a progress bar over the candidates; 0 shows it only on a terminal.
     """
     results: SearchState[S] = SearchState(plan.greater_is_better, rule, mutual=plan.mutual)
-    for candidate in progress(candidates, verbose):
+    for candidate in progress(candidates):
         # a small fit ends before BLAS threads that wake up do useful work
         with blas_threads_for(_operations(candidate, data)):
             problem = candidate.problem(data)
@@ -170,12 +168,9 @@ def _operations(candidate: Candidate[Solutions], data: Data) -> float:
     return float(coefficients) ** 2 * max(rows, columns)
 
 
-def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iterator[T]:
-    """Yield the items. A bar shows the number done, with ``verbose`` or on a terminal.
-
-    Without a terminal, the bar is written once, at the end. No bar is shown inside another bar.
-    """
-    if _BAR.get() or not (verbose or (sys.stderr is not None and sys.stderr.isatty())):
+def progress(items: Iterable[T], what: str = "candidates") -> Iterator[T]:
+    """Yield the items. On a terminal, a bar shows the number done, unless it would be inside another bar."""
+    if _BAR.get() or sys.stderr is None or not sys.stderr.isatty():
         yield from items
         return
     from rich.console import Console
@@ -183,7 +178,7 @@ def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iter
 
     _BAR.set(True)
     try:
-        yield from track(items, what, console=Console(stderr=True), transient=not verbose)
+        yield from track(items, what, console=Console(stderr=True), transient=True)
     finally:
         _BAR.set(False)
 

@@ -23,7 +23,7 @@ from rankrls._shown import records
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
 from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import advised, call_to_copy
-from rankrls.cli._report import Report, Result, Table, measure_text, plain_json, values_table
+from rankrls.cli._report import Report, Result, Table, features_table, measure_text, plain_json, values_table
 from rankrls.clicks import corrected_clicks
 from rankrls.comparison import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection import leaderboard, selected_features
@@ -65,7 +65,7 @@ _REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
 """Fitted attributes that are shown with the selected parameters."""
 _SAVED = ("data", "pairs", "columns_used", "method", "scale", "measures")
 _SCORES = ("mean_score", "standard_error", "low", "high")
-_MODELS = ("chosen", "model", "scale", "mean_score", "standard_error", "behind", "behind_error", "seconds", "export")
+_MODELS = ("chosen", "model", "scale", "mean_score", "standard_error", "behind", "behind_error", "export")
 _SHOWN = 10
 
 
@@ -122,9 +122,8 @@ def fit(options: Options, report: Report) -> Result:
     models = [{**model, "chosen": "chosen" if model["chosen"] else ""} for model in found.get("models", ())]
     tables = [Table.of("Models: how far each is behind the best, by held-out scores", models, _MODELS, left=3)]
     if selects_features(study.estimator):
-        chosen = selected_features(study.model)
-        found["selected_features"] = chosen.records
-        tables.append(Table("Features, in the order of selection", chosen.head, chosen.rows, left=2))
+        found["selected_features"] = selected_features(study.model)
+        tables.append(features_table(found["selected_features"]))
     if options.votes and study.encoder.categorical == "item":
         votes: Any = study.pairs["train"]
         about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}

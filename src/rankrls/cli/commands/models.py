@@ -10,7 +10,7 @@ from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
-from rankrls.cli._report import Report, Result, Table, values_table
+from rankrls.cli._report import Report, Result, features_table, values_table
 from rankrls.io._text import few
 from rankrls.io.files import read_names
 from rankrls.io.rows import row_of
@@ -18,7 +18,6 @@ from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
 
 _NAMES = 50  # --json has all
-_SELECTED = ("feature", "name", "weight", "held_out", "gain")
 
 
 def explain(options: Options, report: Report) -> Result:
@@ -80,6 +79,6 @@ def info(options: Options, report: Report) -> Result:
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
     del parts["given"]
     values["feature_names"] = few(values["feature_names"] or [], _NAMES)
-    features = Table.of("Features, in the order of selection", chosen, _SELECTED, left=2)
+    features = features_table(chosen)
     others = [values_table(name.replace("_", " ").capitalize(), part) for name, part in parts.items()]
     return Result({"file": str(options.about), **found}, [values_table(str(options.about), values), features, *others])
