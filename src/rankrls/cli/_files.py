@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -40,13 +39,10 @@ _MOST_PAIRS = 1_000_000
 
 def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:
     """Rows of a file, with the features of a model if one is given; "-" is standard input."""
-    source = sys.stdin.buffer if str(path) == "-" else None
     with report.working("reading", path):
-        if source is None:
+        if str(path) != "-":
             path.stat()  # a file that is not there has no format that options could suit
-        if model is not None:
-            return model.read(path, reading, report.note, source=source)
-        return reading.read(path, report.note, source=source)
+        return reading.read(path, report.note) if model is None else model.read(path, reading, report.note)
 
 
 def is_dataset(path: Path) -> bool:

@@ -177,15 +177,14 @@ def pair_columns(table: Table) -> dict[str, str]:
     return {role: role for role in found or ("winner", "loser")}
 
 
-def load_sides(path: Source, left: str | None = None, right: str | None = None) -> tuple[AnyArray, AnyArray]:
-    """Items of each row of a table, as text, from the named columns or those of :func:`load_pairs`."""
+def load_sides(path: Source, left: str | None = None, right: str | None = None) -> AnyArray:
+    """Items of each row of a table, (2, m) texts, from the named columns or those of :func:`load_pairs`."""
     with open_table(path) as table:
         sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
         for role, name in sides.items():
             check_columns(table, [name], role)
         found = table.read_roles(Schema(columns=sides))
-    first, second = (objects(map(str, found[role].tolist())) for role in sides)
-    return first, second
+    return np.array([[*map(str, found[role].tolist())] for role in sides], dtype=object)
 
 
 def load_votes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -247,16 +248,14 @@ class ReadOptions(ColumnRoles):
     missing: tuple[str, ...] | None = None
     sizes: Path | None = None
 
-    def read(self, path: Path, note: Callable[[str], object], *, source: Any = None) -> Rows:
-        """Read a file.
+    def read(self, path: Path, note: Callable[[str], object]) -> Rows:
+        """Read a file; "-" is standard input.
 
         Parameters
         ----------
         path : path
         note : callable
             Function that is called with each note for the user.
-        source : binary file, optional
-            Source that is read instead, if the path is only a name.
 
         Raises
         ------
@@ -266,7 +265,7 @@ class ReadOptions(ColumnRoles):
             If the file cannot be read.
         """
         format = format_of(path)
-        with open_rows(path if source is None else source, format) as file:
+        with open_rows(sys.stdin.buffer if str(path) == "-" else path, format) as file:
             try:
                 schema = file.schema(self)
                 table = file.read(schema) if self.missing is None else file.cells(schema, self.missing)
@@ -279,20 +278,14 @@ class ReadOptions(ColumnRoles):
             beside = ids_beside(path, self.sizes, table.n_rows, table.qid is not None, note)
             if beside is not None:
                 table = replace(table, qid=beside[0])
-            self._check_queries(table)
+            if table.qid is None and self.queries == "required":
+                message = "there are no query ids. Name their column (qid), pass query sizes (group), or rank all rows"
+                raise InputError(f"{message} together (global).", file=table.path, parameter="qid")
         clicks = self.position is not None or companion_file(path, POSITIONS) is not None
         judged = self.labels != "ignored" and self.event is None and not clicks
         if judged and (conflict := conflict_text(table)):
             note(f"{table.path}: {conflict} rankrls convert --conflicts keeps one row of each.")
         return replace(table, qid=None) if self.queries == "ignored" else table
-
-    def _check_queries(self, table: Rows) -> None:
-        """Refuse rows without query ids if these are required."""
-        if table.qid is None and self.queries == "required":
-            near = [f" such as {name!r}" for name in table.feature_names or () if "query" in name.lower()][:1]
-            remedy = f"Name their column{''.join(near)} (qid), pass the sizes of the queries (group), or rank all rows"
-            message = f"there are no query ids. {remedy} together (global)."
-            raise InputError(message, file=table.path, parameter="qid")
 
 
 def read_scores(path: Path, options: ReadOptions, rows: Rows) -> Array:

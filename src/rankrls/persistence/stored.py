@@ -57,7 +57,7 @@ class StoredModel:
         """Whether its scores are comparable only within a query."""
         return bool(vars(steps_of(self.model)[-1]).get("fitted_with_qid_"))
 
-    def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
+    def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object]) -> Rows:
         """Read the rows of a file, with the features that the model was fitted to.
 
         In a table, the model's columns are read by name, or in their order if it has no names. In LETOR text, a line
@@ -65,7 +65,7 @@ class StoredModel:
 
         Parameters
         ----------
-        path, note, source : as for :meth:`ReadOptions.read`
+        path, note : as for :meth:`ReadOptions.read`
         reading : ReadOptions
             Roles of the columns.
 
@@ -87,7 +87,7 @@ class StoredModel:
         if self.encoder is not None:
             reading = replace(reading, missing=self.encoder.missing_words())
         try:
-            table = reading.read(path, note, source=source)
+            table = reading.read(path, note)
         except InputError as error:
             if error.parameter != "features":
                 raise

@@ -41,7 +41,7 @@ def _probabilities(options: Options, report: Report) -> Result:
         raise InputError(problem, file=str(options.model))
     path = options.data if options.pairs is None else options.pairs
     with report.working("reading", path):
-        sides = np.stack(load_sides(path, options.left, options.right))
+        sides = load_sides(path, options.left, options.right)
     items, rows = np.unique(sides, return_inverse=True)
     if options.pairs is None:
         if stored.encoder is None or [*stored.encoder.columns_needed_] != ["item"]:
