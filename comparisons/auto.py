@@ -237,7 +237,7 @@ def compare(title: str, parts: Iterable[tuple[Rows, Rows]]) -> None:
             values[name].append(NDCG(test.y, scores(model, test), qid=test.qid, per_query=True))
             choices[name].append(choice)
     every = {name: np.concatenate(found) for name, found in values.items()}
-    lines = {line.first: line for line in compare_per_query(every, baseline=RIVAL, random_state=0)}
+    lines = {line.first: line for line in compare_per_query(every, baseline=RIVAL, random_state=0).pairs}
     lines |= {line.second: line for line in lines.values()}
     print(title)
     for name, found in every.items():

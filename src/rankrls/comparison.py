@@ -6,7 +6,7 @@ Tests and intervals are over queries. NaN marks a query without a value, which i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from html import escape
@@ -335,7 +335,7 @@ COLUMNS = ("", "difference", "interval", "won/tied/lost", "p randomization", "p 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """Comparisons of pairs of rankings. Iterates over its lines; prints as a table.
+    """Comparisons of pairs of rankings; prints as a table.
 
     Attributes
     ----------
@@ -359,9 +359,6 @@ class Comparison(Shown):
         sign = 1.0 if self.greater_is_better else -1.0
         means = {name: sign * interval.value for name, interval in self.means.items()}
         return max(means, key=means.__getitem__)
-
-    def __iter__(self) -> Iterator[PairComparison]:
-        return iter(self.pairs)
 
     def rows(self) -> list[list[str]]:
         """Table cells as text, in the order of ``COLUMNS``; p values are adjusted, with "<" for upper bounds."""
@@ -677,7 +674,7 @@ class RankingReport(Shown):
         measures = {}
         for name, comparison in self.measures.items():
             pairs = []
-            for line in comparison:
+            for line in comparison.pairs:
                 changed = self.changed(name, line.first, line.second, top=top)
                 pairs.append({**asdict(line), "changed_most": [query._asdict() for query in changed]})
             values = {who: asdict(interval) for who, interval in comparison.means.items()}
@@ -706,7 +703,7 @@ class RankingReport(Shown):
         title = f"{what}, {len(self.qid)} queries, {100 * self.confidence:g} % intervals"
         out = [(title, ["", *names], means)]
         out += [(f"{name}, p values by Holm", list(COLUMNS), each.rows()) for name, each in self.measures.items()]
-        for line in comparison:
+        for line in comparison.pairs:
             changed = self.changed(main, line.first, line.second, top=top)
             if changed and comparison.best in (line.first, line.second):
                 rows = [[f"{q}", f"{n}", f"{a:.4f}", f"{b:.4f}", f"{gap:+.4f}"] for q, n, a, b, gap in changed]

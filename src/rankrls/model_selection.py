@@ -956,13 +956,13 @@ def permutation_test(
     seconds = perf_counter() - start
     score = held_out_score(model)
     protocol = model.selection_
-    plan: Plan | None = None
-    if event is None and isinstance(model, RankRLSCV) and labels.size == len(labels):
+    shared = event is None and labels.size == len(labels) and _fixes_graph(model)
+    if shared:
         spec = model._spec()
         data = labelled_items(spec, X, y, qid, sample_weight)
         plan = spec.query_plan(data)
-    shared = plan is not None and _is_shared(model, plan)
-    if plan is None or not shared:
+        shared = isinstance(plan, PairsPlan | UnitsPlan)
+    if not shared:
         job = f"A fit for each of {n_permutations} permutations"
         remedy = "Use fewer (n_permutations), or a model with fewer values to choose from."
         warn_of_cost(seconds * n_permutations, job, remedy, "n_permutations")
@@ -990,11 +990,12 @@ def held_out_score(model: Any) -> float:
     return score
 
 
-def _is_shared(model: RankRLSCV, plan: Plan) -> bool:
-    """Whether permuted labels are targets of one graph and are held out without refitting."""
+def _fixes_graph(model: Ranker) -> bool:
+    """Whether permuted labels have the graph and the held-out parts of the labels."""
+    if not isinstance(model, RankRLSCV):
+        return False
     splits = isinstance(model.cv, Splitter) and not isinstance(model.cv, str)  # may depend on the labels
-    plain = model.positive is False and options(model.ties) == ("include",) and model.rule == "best"
-    return plain and not splits and isinstance(plan, PairsPlan | UnitsPlan)
+    return model.positive is False and options(model.ties) == ("include",) and model.rule == "best" and not splits
 
 
 def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Array:

@@ -163,15 +163,15 @@ def three_rankings():
 def test_every_pair_by_both_tests():
     values = three_rankings()
     table = compare_per_query(values, random_state=1)
-    assert [(p.first, p.second) for p in table] == [("good", "same"), ("good", "worse"), ("same", "worse")]
-    for p in table:
+    assert [(p.first, p.second) for p in table.pairs] == [("good", "same"), ("good", "worse"), ("same", "worse")]
+    for p in table.pairs:
         assert p.p_wilcoxon == paired_wilcoxon(values[p.first], values[p.second]).p_value
         assert p.p_randomization == paired_randomization(values[p.first], values[p.second]).p_value  # exact
     for test in ("randomization", "wilcoxon"):
-        plain = [getattr(p, f"p_{test}") for p in table]
-        np.testing.assert_array_equal([getattr(p, f"p_{test}_holm") for p in table], holm(plain))
-    assert [(p.wins, p.ties, p.losses) for p in table] == [(0, 10, 0), (9, 0, 0), (9, 0, 0)]
-    assert [(p.n_queries, p.n_dropped) for p in table] == [(10, 0), (9, 1), (9, 1)]
+        plain = [getattr(p, f"p_{test}") for p in table.pairs]
+        np.testing.assert_array_equal([getattr(p, f"p_{test}_holm") for p in table.pairs], holm(plain))
+    assert [(p.wins, p.ties, p.losses) for p in table.pairs] == [(0, 10, 0), (9, 0, 0), (9, 0, 0)]
+    assert [(p.n_queries, p.n_dropped) for p in table.pairs] == [(10, 0), (9, 1), (9, 1)]
     assert table.pairs[0].low == table.pairs[0].high == 0.0
     for name, interval in table.means.items():
         expected = bootstrap_interval(values[name], random_state=9)
@@ -187,7 +187,7 @@ def test_every_pair_by_both_tests():
 def test_against_a_baseline():
     values = three_rankings()
     table = compare_per_query(values, baseline="good", greater_is_better=False)
-    assert [(p.first, p.second) for p in table] == [("same", "good"), ("worse", "good")]
+    assert [(p.first, p.second) for p in table.pairs] == [("same", "good"), ("worse", "good")]
     assert table.pairs[1].p_wilcoxon_holm == 2 * table.pairs[1].p_wilcoxon
     assert (table.pairs[1].wins, table.pairs[1].losses) == (9, 0)  # the smaller error wins
     assert table.pairs[1].difference < 0
@@ -198,7 +198,7 @@ def test_a_p_value_at_the_floor_of_sampling_is_an_upper_bound():
     rng = np.random.default_rng(0)
     values = {name: k + rng.normal(size=60) for k, name in enumerate("abcd")}
     table = compare_per_query(values, n_resamples=9_999, random_state=0)
-    assert all(pair.at_floor for pair in table)
+    assert all(pair.at_floor for pair in table.pairs)
     assert {row[4] for row in table.rows()} == {"< 0.0006"}
     exact = compare_per_query({"a": [1.0, 2.0, 3.0], "b": [0.0, 0.0, 0.0]})
     assert exact.rows()[0][4] == "0.2500"

@@ -26,7 +26,7 @@ Y = np.round(X @ [1.0, 0.1, 0.0, -1.0] + rng.normal(size=40))
 def check(found, scores, qid=QID, tolerance=1e-10):
     """The definition, pair by pair."""
     size = max(1.0, np.abs(scores).max())
-    np.testing.assert_allclose(found.scores, scores, rtol=0, atol=tolerance * size)
+    np.testing.assert_allclose(np.ravel(found.contributions.sum(axis=1)), scores, rtol=0, atol=tolerance * size)
     dense = found.contributions.toarray() if sparse.issparse(found.contributions) else found.contributions
     for a, b in [(0, 1), (5, 3), (30, 9)]:
         pair = found.pair(a, b)

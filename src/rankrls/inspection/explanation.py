@@ -117,13 +117,8 @@ class Explanation:
 
     @cached_property
     def contributions(self) -> Any:
-        """``w_j z_j``, ndarray or sparse array of shape (m, n)."""
+        """``w_j z_j``, ndarray or sparse array of shape (m, n); the scores are the sums of its rows."""
         return self.values * self.weights
-
-    @property
-    def scores(self) -> Array:
-        """Sums of the contributions, shape (m,)."""
-        return np.asarray(self.contributions.sum(axis=1)).ravel()
 
     def pair(self, a: int, b: int | None = None, *, names: Sequence[str] = ()) -> PairExplanation:
         """Explain why row ``a`` is ranked above or below row ``b``, or the mean of its query.

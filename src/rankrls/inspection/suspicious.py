@@ -99,13 +99,8 @@ def _leaks(X: AnyArray, known: Index, y: Array, layout: QueryLayout) -> tuple[in
     some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
     rows = layout.order[: layout.starts[some]]
     inside = query_layout(layout.codes[rows], len(rows))
-    if _n_pairs(y[rows], inside) < _PAIRS:
+    alike = np.unique(np.stack((inside.codes, y[rows])), axis=1, return_counts=True)[1]
+    if (inside.counts**2).sum() - (alike**2).sum() < 2 * _PAIRS:
         return ()
     errors = mean_of_judged(resolve_measure("disagreement").per_query(y[rows], X[known[rows]], inside))
     return tuple(np.flatnonzero((errors == 0.0) | (errors == 1.0)).tolist())
-
-
-def _n_pairs(y: Array, layout: QueryLayout) -> int:
-    """Number of pairs with different labels inside queries."""
-    same = np.unique(np.stack((layout.codes, y)), axis=1, return_counts=True)[1]
-    return int((layout.counts**2).sum() - (same**2).sum()) // 2
