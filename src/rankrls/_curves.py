@@ -52,28 +52,6 @@ class Curve:
         """Mean absolute value of the averaged values, 1 for shares of pairs; rounding errors are relative to it."""
         return np.ones(len(self.mean)) if self.per_block is None else scale_of(self.per_block)
 
-    def joined(self, other: Curve) -> Curve:
-        """Both curves in one, over the same blocks: these values, then those of ``other``."""
-        first = self.scores
-        second = other.scores
-
-        def scores(k: int) -> Any:
-            assert first is not None
-            assert second is not None
-            return first(k) if k < len(self.mean) else second(k - len(self.mean))
-
-        return Curve(
-            np.concatenate((self.mean, other.mean)),
-            np.concatenate((self.error, other.error)),
-            _side_by_side(self.per_block, other.per_block),
-            _side_by_side(self.interval, other.interval),
-            None if first is None else scores,
-        )
-
-
-def _side_by_side(a: Array | None, b: Array | None) -> Array | None:
-    return None if a is None or b is None else np.concatenate((a, b), axis=-1)
-
 
 def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: Array | None, scores: Array) -> Curve:
     """Evaluate scores (items, values, targets) of items with labels Y, (items, targets).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -51,8 +51,8 @@ from rankrls.selection.leave_pair_out import (
     why_pairs_cannot_be_held_out,
 )
 from rankrls.selection.plans import PairsPlan, Plan, UnitsPlan
-from rankrls.selection.rules import best_within_rounding, reaches
-from rankrls.selection.search import EXTENSIONS, at_open_end, further, progress
+from rankrls.selection.rules import reaches
+from rankrls.selection.search import progress
 from rankrls.survival import survival_pairs
 
 __all__ = [
@@ -1004,44 +1004,19 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
     for candidate in spec.candidates(data):
         problem = candidate.problem(data)
         (graph,) = data.numeric_graphs(candidate.setting)
-        of_values = partial(_goodness, plan, problem, graph)
-        found.append(_best_of(of_values, problem.axis() if spec.grid is None else spec.grid, spec.grid is None, data))
+        values = problem.axis() if spec.grid is None else spec.grid
+        found.append(np.fmax.reduce(_goodness(plan, problem, graph, values)))
     best: Array = np.fmax.reduce(np.stack(found))
     return best if plan.greater_is_better else -best
 
 
-def _best_of(of_values: Callable[[Array, Index], Array], grid: Array, extends: bool, data: LabelledItems) -> Array:
-    """Best goodness of each target, after extending its grid as in a search."""
-    every = np.arange(data.n_targets)
-    goodness = of_values(grid, every)
-    best: Array = np.fmax.reduce(goodness)
-    for first in (True, False) if extends else ():
-        targets = every
-        curves = goodness
-        wide = grid
-        for _ in range(EXTENSIONS):
-            top = best_within_rounding(curves, 1.0).argmax(axis=0)
-            continued = at_open_end(top, curves, 1.0) & ((top == 0) == first)
-            more = further(wide, first=first)
-            if not (continued.any() and len(more)):
-                break
-            targets = targets[continued]
-            new = of_values(more, targets)
-            old = curves[:, continued]
-            curves = np.concatenate((new, old) if first else (old, new))
-            wide = np.concatenate((more, wide) if first else (wide, more))
-            best[targets] = np.fmax.reduce(curves)
-    return best
-
-
-def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array, targets: Index) -> Array:
-    """Goodness of each alpha for some targets, by held-out pairs or queries, (alphas, targets); greater is better."""
+def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array) -> Array:
+    """Goodness of each alpha for each target, by held-out pairs or queries, (alphas, targets); greater is better."""
     if isinstance(plan, UnitsPlan):
         (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.folds)
-        means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
+        means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)], axis=1)
         means[problem.unresolved(values)] = np.nan
         return means if plan.greater_is_better else -means
     (solver,) = problem.solvers
-    graph = replace(graph, y=graph.y[:, targets])
     share = held_out_concordance(solver.smoother, graph, solver.features, values, problem.setting.balance)[0].T
     return share if plan.greater_is_better else share - 1.0

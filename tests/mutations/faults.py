@@ -68,12 +68,6 @@ FAULTS = [
     ),
     *_planted(
         "selection/search.py",
-        "selection/test_search.py::test_a_grid_is_continued_at_either_end",
-        ("grid[0] * step ** powers[::-1] if first", "grid[0] * step**powers if first"),
-        ("curve = curve_of(more).joined(curve)", "curve = curve.joined(curve_of(more))"),
-    ),
-    *_planted(
-        "selection/search.py",
         "selection/test_search.py::test_every_combination_is_tried_and_the_best_is_refitted",
         (
             "        if not is_better(goodness[top], self._top, curve.size[top]):\n            return False\n",
@@ -89,11 +83,6 @@ FAULTS = [
             "(len(goodness) - 1, len(goodness) - 2)) if len(goodness) > 2",
             "(len(goodness) - 1, 0)) if len(goodness) > 2",
         ),
-    ),
-    *_planted(
-        "_curves.py",
-        "selection/test_search.py::test_a_grid_is_continued_at_either_end",
-        ("second(k - len(self.mean))", "second(k)"),
     ),
     *_planted(
         "_curves.py",

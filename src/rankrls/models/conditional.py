@@ -69,7 +69,7 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
             problem = f"Leave-query-out needs two queries with items of different utilities; {varies} of {q} samples"
             raise InputError(f"{problem} have some.", parameter="y")
         description = f"leave-query-out over {q} queries"
-        return UnitsPlan(measure=planner.measure, description=description, extends=False)
+        return UnitsPlan(measure=planner.measure, description=description)
 
     def candidates(self, data: Data) -> Iterator[ConditionalCandidate]:
         ((kernel, _),) = kernels_for(self.kernels, data.X)

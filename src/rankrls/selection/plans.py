@@ -87,8 +87,6 @@ class Plan(ABC):
         Description of what is held out, and what is new about it.
     mutual : bool
         Whether held-out data also train the models that evaluate other held-out data.
-    extends : bool
-        Whether more values of a path are almost free: an automatic grid is then extended at its ends.
     folds : sequence, or None
         Units that are held out together; None if each is held out alone, or nothing is.
     """
@@ -96,7 +94,6 @@ class Plan(ABC):
     measure: Measure
     description: str
     mutual: bool = True
-    extends: bool = True
     folds: Sequence[Any] | None = None
 
     @property
@@ -137,7 +134,6 @@ class RowFoldsPlan(Plan):
     """
 
     folds: Sequence[tuple[Index, Index]]
-    extends: bool = False
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         return curve_of_refits(self, data.whole(), candidate, values)
@@ -197,7 +193,6 @@ class ItemFoldsPlan(Plan):
     """Folds of items: every preference of a fold's items is left out, and those between its items are evaluated."""
 
     folds: Sequence[ItemFold]
-    extends: bool = False
 
     def splits(self, data: DataInMemory) -> list[Split]:
         found = []

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from numbers import Real
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -22,13 +21,8 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
 T = TypeVar("T")
-EXTENSIONS = 2
-"""Maximum number of extensions of an automatic grid."""
-_MORE_VALUES = 5
 _BAR: ContextVar[bool] = ContextVar("bar", default=False)
 """Whether a bar is shown: jobs inside it show no other."""
-_LEAST = 1e-11
-"""Smallest alpha that is evaluated, relative to the largest."""
 
 
 class Entry(NamedTuple):
@@ -138,8 +132,7 @@ def search(
     rule : str
         Key of :data:`rankrls.selection.rules.RULES`.
     values : ndarray or None
-        Values of the problems' parameter, the simplest model first; None for an automatic grid for each problem, which
-        is extended if its best value is at an end.
+        Values of the problems' parameter, the simplest model first; None for an automatic grid for each problem.
     """
     results: SearchState[S] = SearchState(plan.greater_is_better, rule, mutual=plan.mutual)
     for candidate in progress(candidates):
@@ -148,16 +141,13 @@ def search(
             problem = candidate.problem(data)
             results.parameter = problem.parameter
             grid = problem.axis() if values is None else values
-            curve_of = partial(plan.curve, data, candidate, problem)
-            curve = curve_of(grid)
-            if values is None and plan.extends and problem.parameter == "alpha":
-                grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
+            curve = plan.curve(data, candidate, problem, grid)
             if results.add(candidate.choices, grid, curve):
                 # The stored state of the best candidate is small; its problem may contain matrices of all items.
                 results.candidate = candidate
                 results.solutions = problem.path(np.array([results.best_value]))
                 results.lost_feature = problem.lost_feature
-            del candidate, problem, curve, curve_of
+            del candidate, problem, curve
     return results
 
 
@@ -191,35 +181,6 @@ def check_evaluated(averages: Array) -> None:
             "Use other folds (cv) or validation data.",
             parameter="cv",
         )
-
-
-def extended(
-    grid: Array, curve: Curve, greater_is_better: bool, curve_of: Callable[[Array], Curve]
-) -> tuple[Array, Curve]:
-    """A descending automatic grid, extended in its own ratio while the best value is at an end; at most twice."""
-    for _ in range(EXTENSIONS):
-        goodness = curve.mean if greater_is_better else -curve.mean
-        if np.isnan(goodness).all():
-            break
-        k = best(goodness, curve.error, curve.size)
-        more = further(grid, first=k == 0)
-        if not (at_open_end(k, goodness, curve.size[k]) and len(more)):
-            break
-        if k == 0:
-            grid = np.concatenate((more, grid))
-            curve = curve_of(more).joined(curve)
-        else:
-            grid = np.concatenate((grid, more))
-            curve = curve.joined(curve_of(more))
-    return grid, curve
-
-
-def further(grid: Array, *, first: bool) -> Array:
-    """More values of a descending geometric grid, before its first or after its last one."""
-    powers = np.arange(1.0, _MORE_VALUES + 1.0)
-    step = grid[0] / grid[min(1, len(grid) - 1)]
-    more = grid[0] * step ** powers[::-1] if first else grid[-1] / step**powers
-    return np.asarray(more[more >= _LEAST * grid[0]])
 
 
 def at_open_end(k: Any, goodness: Array, size: Any) -> Any:
