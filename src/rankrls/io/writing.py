@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
@@ -24,7 +24,7 @@ from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
 from rankrls._typing import AnyArray, Array
-from rankrls.io._text import BLANKS
+from rankrls.io._text import BLANKS, objects
 from rankrls.io.columns import check_names
 from rankrls.io.files import atomic_write
 from rankrls.io.formats import ENDINGS, FORMATS, format_of, is_table
@@ -180,7 +180,8 @@ def save_table(
     given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
     for what, name, values in given:
         if values is not None:
-            leading.append((name, _vector(what, values, rows, np.float64 if what == "y" else None)))
+            column = _vector(what, values, rows, np.float64 if what == "y" else None)
+            leading.append((name, _id_texts(name, column)))
 
     def block(part: slice) -> list[AnyArray]:
         values = features[part].toarray() if sparse.issparse(features) else features[part]
@@ -254,14 +255,8 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
         message = f"the name of a table ends in {', '.join(ENDINGS)}; .gz may follow those of text."
         raise InputError(message, file=os.fspath(path))
 
-    def tables() -> Iterator[Any]:
-        row = 0
-        for block in blocks:
-            columns = [_column(name, values, row) for name, values in zip(names, block, strict=True)]
-            yield pa.Table.from_arrays(columns, names=[*names])
-            row += len(block[0])
-
-    write_stored(path, tables(), format)
+    columns = ([pa.array(values, from_pandas=True) for values in block] for block in blocks)
+    write_stored(path, (pa.Table.from_arrays(block, names=[*names]) for block in columns), format)
 
 
 def write_stored(path: str | os.PathLike[str], rows: Iterable[Any], format: str) -> None:
@@ -336,17 +331,15 @@ def _comment_texts(comments: AnyArray) -> list[bytes]:
     return [f" # {comment}".encode("utf-8", "surrogateescape") if comment else b"" for comment in bare]
 
 
-def _column(name: str, values: AnyArray, start: int) -> Any:
-    """Some rows of a column, for pyarrow."""
-    import pyarrow as pa
-
-    if values.dtype.kind not in "UTO":
-        return pa.array(np.ascontiguousarray(values), from_pandas=True)
-    texts = ["" if is_missing(value) else str(value) for value in values.tolist()]
+def _id_texts(name: str, ids: AnyArray) -> AnyArray:
+    """Ids, texts as ``str``."""
+    if ids.dtype.kind not in "TO":
+        return ids
+    texts = ["" if is_missing(value) else str(value) for value in ids.tolist()]
     if "" in texts:
-        row = start + texts.index("")
+        row = texts.index("")
         raise InputError(f"column {name!r} is empty in row {row}: every row needs an id.", row=row, column=name)
-    return pa.array(texts, pa.string())
+    return objects(texts)
 
 
 def tab_lines(columns: Iterable[AnyArray | None], rows: int) -> str:
