@@ -149,21 +149,14 @@ def chunk_values(X: Any) -> int:
 def host_only(X: Any, what: str) -> None:
     """Refuse an array on a device for a feature that has no implementation there."""
     if on_device(X):
-        raise InputError(f"{what} needs numpy arrays, but X is {_where(X)}. Convert X to numpy.", parameter="X")
+        raise InputError(f"{what} needs numpy arrays. Convert X to numpy.", parameter="X")
 
 
 def check_together(fitted: Any, X: Any, method: str) -> None:
     """Refuse items that are not on the device of the fitted coefficients."""
     if namespace(fitted) is not namespace(X) or device_of(fitted) != device_of(X):
         raise InputError(
-            f"The X of {method} must use the same namespace and device as the X of fit: it is {_where(X)}, and that of "
-            f"fit was {_where(fitted)}. Convert X, or save and load the model, which converts it to numpy.",
+            f"The X of {method} must use the same namespace and device as the X of fit. Convert X, or save and load "
+            "the model, which converts it to numpy.",
             parameter="X",
         )
-
-
-def _where(X: Any) -> str:
-    if not on_device(X):
-        return "a numpy array on the host"
-    name = namespace(X).__name__.rpartition("array_api_compat.")[2]
-    return f"an array of {name} on {device_of(X)}"

@@ -92,10 +92,10 @@ def vector_of(name: str, values: Any, each: str) -> Array:
 
 def check_finite(name: str, values: Array, what: str) -> None:
     """Refuse NaN and infinity in a vector or a matrix, with row and column; ``what`` names an entry."""
-    good = np.isfinite(values)
-    if good.all():
+    bad = np.argwhere(~np.isfinite(values))
+    if not len(bad):
         return
-    row, *column = (int(k) for k in np.unravel_index(int(np.argmin(good)), values.shape))
+    row, *column = bad[0].tolist()
     number = column[0] if column else None
     where = f"row {row}" if number is None else f"row {row}, column {number}"
     problem = f"{name} contains {values[row, *column]} in {where}: every {what} must be a finite number."

@@ -124,7 +124,9 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
         problem = f"{name} has {len(ids)} entries for {n_rows} rows: it needs one id per row, not group sizes."
         hint = " rankrls.group_to_qid makes them from group sizes." if name == "qid" else ""
         raise InputError(problem + hint, parameter=name)
-    _check_no_missing(ids, name)
+    objects = ids.dtype.kind == "O"
+    missing = np.fromiter(map(is_missing, ids), dtype=bool, count=n_rows) if objects else ids != ids
+    refuse_where(missing, name, lambda row: f"{name} is missing in row {row}: every row needs an id.")
     return _group(ids, name)
 
 
@@ -236,12 +238,6 @@ def _as_id_array(qid: Any) -> AnyArray:
     ids = np.empty(len(qid), dtype=object)
     ids[:] = [tuple(v) if isinstance(v, list) else v for v in qid]
     return ids
-
-
-def _check_no_missing(ids: AnyArray, name: str) -> None:
-    objects = ids.dtype.kind == "O"
-    missing = np.fromiter(map(is_missing, ids), dtype=bool, count=len(ids)) if objects else ids != ids
-    refuse_where(missing, name, lambda row: f"{name} is missing in row {row}: every row needs an id.")
 
 
 def _group(ids: AnyArray, name: str) -> QueryLayout:

@@ -5,26 +5,15 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 from scipy.sparse import issparse
 
 from rankrls._errors import InputError
+from rankrls._typing import Params
 
 _LOG = "_ltrlog"
 """Field of the logged features of a hit in Elasticsearch and OpenSearch."""
-
-
-def is_record(values: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether values are one record: a mapping of names to single values rather than to columns.
-
-    A sparse matrix by keys is also a mapping, but not a record.
-    """
-    return (
-        isinstance(values, Mapping)
-        and not issparse(values)
-        and not any(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values.values())
-    )
 
 
 def unrecorded(values: Any, name: str) -> Any:
@@ -38,14 +27,16 @@ def unrecorded(values: Any, name: str) -> Any:
     if type(values).__name__ == "LazyFrame":
         problem = f"{name} is a lazy frame, which has not been computed. Pass the result of its collect()."
         raise InputError(problem, parameter=name)
-    if is_record(values):
-        values = [values]
+    if isinstance(values, Mapping) and not issparse(values):  # a sparse matrix by keys is a mapping too
+        columns = (value for value in values.values() if not isinstance(value, str | Mapping))
+        if not any(hasattr(value, "__len__") for value in columns):  # a mapping of names to single values
+            values = [values]
     if isinstance(values, list | tuple) and values and all(isinstance(value, Mapping) for value in values):
         return table_of(values)
     return values
 
 
-def table_of(records: Iterable[Mapping[str, Any]]) -> Any:
+def table_of(records: Iterable[Params]) -> Any:
     """Records as a table of pyarrow, with null for values that a record lacks.
 
     Nested objects are columns called ``outer.inner``, lists of numbers stay lists, and other lists are JSON text. The
@@ -107,7 +98,7 @@ def array_of(name: str, values: Any) -> Any:
         raise InputError(f"{problem} {found}. {remedy}", row=row, column=name) from None
 
 
-def _cells(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
+def _cells(record: Params, outer: str = "") -> Iterator[tuple[str, Any]]:
     """Columns of a record with their values."""
     for key, value in record.items():
         name = f"{outer}{key}"

@@ -116,11 +116,10 @@ class Propensities(Shown):
         return dict(zip(map(str, self.positions), records(columns), strict=True))
 
     def __str__(self) -> str:
-        lines = zip(self.positions, self.examination, *self.interval, self.impressions, strict=True)
-        rows = [
-            [f"{k}", f"{theta:.3f}", "unknown" if np.isnan(low) else f"{low:.3f} to {high:.3f}", f"{n:.0f}"]
-            for k, theta, low, high, n in lines
-        ]
+        rows = []
+        for position, row in self.as_dict().items():
+            interval = "unknown" if np.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}"
+            rows.append([position, f"{row['examination']:.3f}", interval, f"{row['impressions']:.0f}"])
         text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
         if self.assumed_shown:
             text += "\nWithout impressions, every row counts as shown once, including results that users did not reach."
@@ -216,7 +215,12 @@ def estimate_propensities(
         problem = f"Position {positions[0]}, the first, has no click, and examination is measured against it."
         raise InputError(problem, parameter="clicks")
     rates = rates / top_rate  # floors are parts of it
-    _warn_if_confounded(features, codes, n)
+    logarithms = np.log1p(codes)
+    explained = LinearRegression().fit(features, logarithms, n).score(features, logarithms, n)
+    if codes.any() and explained > CONFOUNDED:
+        problem = f"The features explain {100 * explained:.0f} % of the positions: examination and relevance "
+        problem += "are hard to separate. Pass known propensities, or shuffle some results."
+        warn_user(InputWarning(problem, parameter="position"))
     theta = _alternate(features, codes, rates, n, np.ones(group[-1] + 1))
     if qid is None:  # bootstrap samples do not depend on the order of rows
         query = np.argsort(np.lexsort([*features.T, rates, n, codes]))
@@ -344,13 +348,3 @@ def _bootstrap(Z: Array, codes: Index, rates: Array, n: Array, theta: Array, que
     if queries < 2 or len(samples) < 2:
         return np.where(np.arange(len(theta)) == 0, 0.0, np.nan)
     return np.asarray(np.std(samples, axis=0, ddof=1) * np.sqrt(drawn / queries))
-
-
-def _warn_if_confounded(Z: Array, codes: Index, n: Array) -> None:
-    """Warn if the features nearly determine the positions of items."""
-    logarithms = np.log1p(codes)
-    explained = LinearRegression().fit(Z, logarithms, n).score(Z, logarithms, n)
-    if codes.any() and explained > CONFOUNDED:
-        problem = f"The features explain {100 * explained:.0f} % of the positions: examination and relevance "
-        problem += "are hard to separate. Pass known propensities, or shuffle some results."
-        warn_user(InputWarning(problem, parameter="position"))

@@ -81,17 +81,12 @@ def survival_pairs(
     """
     t, observed = checked_times(time, event)
     layout = query_layout(qid, len(t))
-    order = np.lexsort((~observed, t, layout.codes))
-    codes = layout.codes[order]
-    times = t[order]
-    seen = observed[order]
     # The events at one time are followed by the items censored then, and by all later items of the stratum.
-    new = np.ones(len(t), dtype=bool)
-    new[1:] = (np.diff(codes) != 0) | (np.diff(times) != 0) | (np.diff(seen) != 0)
-    firsts = np.append(np.flatnonzero(new), len(t))
-    first_longer = firsts[np.cumsum(new)]
-    end = layout.starts[codes + 1]
-    counts = np.where(seen, end - first_longer, 0)
+    group = np.unique(np.column_stack([layout.codes, t, ~observed]), axis=0, return_inverse=True)[1]
+    order = np.argsort(group, kind="stable")
+    first_longer = np.searchsorted(group[order], group[order], side="right")
+    end = layout.starts[layout.codes[order] + 1]
+    counts = np.where(observed[order], end - first_longer, 0)
     if not counts.any():
         problem = f"No pair is comparable: none of {int(observed.sum())} events came before the time of another item."
         raise InputError(problem, parameter="event")

@@ -219,7 +219,7 @@ def test_what_stays_on_the_host_says_so():
     given = library.put(X)
     with config_context(array_api_dispatch=True):
         for model in (CGRankRLS(), RankRLS(positive=True), RankRLS(kernel="precomputed"), RankRLS(kernel=np.dot)):
-            with Refusal("numpy", "device1", parameter="X"):
+            with Refusal("numpy", parameter="X"):
                 model.fit(given, Y, qid=QID)
         with Refusal("preferences", "numpy", parameter="X"):
             RankRLS().fit_pairs(given, [0], [1])
@@ -230,9 +230,9 @@ def test_what_stays_on_the_host_says_so():
         with Refusal("clicks", "numpy", parameter="X"):
             RankRLS().fit(given, Y > 1, qid=QID, position=np.ones(len(Y), dtype=int))
         fitted = RankRLS().fit(given, Y, qid=QID)
-        with Refusal("device1", "host", parameter="X"):
+        with Refusal("namespace and device", parameter="X"):
             fitted.predict(X)
-        with Refusal("device1", "host", parameter="X"):
+        with Refusal("namespace and device", parameter="X"):
             RankRLS().fit(X, Y, qid=QID).predict(given)
 
 

@@ -215,7 +215,7 @@ FAULTS = [
     *_planted(
         "metrics/_table.py",
         "metrics",
-        ('if discount == "letor" else positions + 1.0', 'if discount == "letor" else positions + 2.0'),
+        ('.discount == "letor" else positions + 1.0', '.discount == "letor" else positions + 2.0'),
         ('"positive": np.maximum(y, 0.0)', '"positive": y'),
         ("    counts[..., 2] *= same\n", ""),
         ("np.minimum(found, chunk.depth)", "found"),

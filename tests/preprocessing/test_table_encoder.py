@@ -176,7 +176,6 @@ def test_named_columns_only():
     for name in ("sku", "brand", "price", "added", "title", "shop", "empty", "query"):
         assert repr(name) in caught.value.message
     assert "stock" not in text
-    assert all(cells in text for cells in ("'H&M'", "'A-00000', 'A-00001'"))
     for option in ("categorical=['brand'", "dates=['added']", "impute='median'", "text=['title']", "ignore=["):
         assert option in caught.value.message
     said = {"categorical": ["brand", "query"], "dates": "added", "text": "title", "ignore": ["sku", "shop", "empty"]}
@@ -513,7 +512,7 @@ def test_query_ids_are_text_only_if_they_read_like_it(name, kind, reason, tmp_pa
     pd.DataFrame(table).to_csv(data, index=False)
     given = ["fit", data, "--label", "grade", "--qid", "query", "--columns", "auto", "-m", model, "--json"]
     assert main(given) == 0
-    use = next(use for use in json.loads(capsys.readouterr().out)["columns_used"] if use["name"] == "query")
+    use = json.loads(capsys.readouterr().out)["columns_used"]["query"]
     assert use["kind"] == kind
     assert use["reason"].startswith(reason)
     table["price"][3] = "inf"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -212,11 +212,9 @@ class Measure:
         return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
-        """Constructor call without defaults; part of an estimator's repr."""
-        given = {f.name: vars(self)[f.name] for f in fields(self)}
-        if self.convention == "letor":
-            del given["convention"]
-        return f"Measure({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
+        """Constructor call; part of an estimator's repr."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return f"Measure({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def __str__(self) -> str:
         if callable(self.name):
@@ -424,10 +422,7 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
         word, depth = ("", None) if found is None else found.groups()
         name = _named(word, measure).name
         return Measure(name, k=int(depth) if depth else None, convention="letor" if convention is None else convention)
-    if callable(measure):
-        return Measure(measure)
-    expected = "a name such as 'ndcg@10', a rankrls.metrics.Measure or a function of (y_true, y_score)"
-    raise InputError(f"a measure is {expected}; got {measure!r}.", parameter="measure")
+    return Measure(measure)
 
 
 def named_measures(measures: Any, convention: str | None) -> dict[str, Measure]:

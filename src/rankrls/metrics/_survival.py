@@ -72,10 +72,10 @@ def uno_concordance(
     scores, t, observed = _checked(y_score, time, event)
     used = observed & (t < (np.inf if tau is None else tau))
     weights = _weights(t, used, (t, observed) if train is None else checked_times(*train)) ** 2
-    order = np.lexsort((~observed, t))
+    label = np.unique(np.column_stack([t, ~observed]), axis=0, return_inverse=True)[1]
+    order = np.argsort(label, kind="stable")
+    label = label[order]
     weights = weights[order]
-    changes = (np.diff(t[order]) != 0.0) | np.diff(observed[order])
-    label = np.concatenate(([0], np.cumsum(changes)))
     longer = len(t) - np.searchsorted(label, label, side="right")
     total = float(weights @ longer)
     if total == 0.0:

@@ -83,9 +83,8 @@ CONVENTIONS: dict[str, Values] = {
 
 def ratio(numerator: Array, denominator: AnyArray) -> Array:
     """Numerator over denominator, NaN if the denominator is not positive."""
-    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
-    np.divide(numerator, denominator, out=out, where=denominator > 0)
-    return out
+    with np.errstate(all="ignore"):
+        return np.where(denominator > 0, numerator / denominator, np.nan)
 
 
 def gains_of(gain: Gain, y: Array) -> Array:
@@ -104,12 +103,6 @@ def gains_of(gain: Gain, y: Array) -> Array:
             parameter="gain",
         )
     return gains
-
-
-def discounts_of(discount: str, depth: int) -> Array:
-    """Discounts of positions 1 to ``depth``."""
-    positions = np.arange(1, depth + 1, dtype=np.float64)
-    return 1.0 / np.log2(np.maximum(positions, 2.0) if discount == "letor" else positions + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +244,8 @@ def _filled(values: Array, found: Array, chunk: Chunk) -> Array:
 
 def _ndcg(chunk: Chunk) -> Array:
     gains = gains_of(chunk.choices.gain, chunk.y)
-    discounts = discounts_of(chunk.choices.discount, chunk.depth)
+    positions = np.arange(1.0, chunk.depth + 1.0)
+    discounts = 1.0 / np.log2(np.maximum(positions, 2.0) if chunk.choices.discount == "letor" else positions + 1.0)
     best = chunk.ideal(gains, discounts)
     return _filled(ratio(chunk.walk(SUM, gains, discounts), best[:, None]), best, chunk)
 

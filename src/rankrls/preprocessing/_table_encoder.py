@@ -131,7 +131,7 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
         problem = f"X needs rows, and columns of the same length; the lengths are {sorted(lengths)}."
         raise InputError(problem, parameter="X")
     words = frozenset(word.lower() for word in missing)
-    return {name: _column(name, _array(values), words) for name, values in columns.items()}
+    return {name: _column(name, values, words) for name, values in columns.items()}
 
 
 def check_there(names: Sequence[str], columns: Params) -> None:
@@ -164,18 +164,6 @@ def day_of(text: str, formats: Sequence[str] = ()) -> float:
     return float("nan")
 
 
-def _array(values: Any) -> Any:
-    """A column for pyarrow, as texts if its types are mixed."""
-    import pyarrow as pa
-
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    try:
-        return pa.array(values, from_pandas=True)
-    except pa.ArrowException:
-        return pa.array([None if is_missing(value) else spelled_cell(value) for value in values], pa.string())
-
-
 def spelled_cell(value: Any) -> str:
     """Text of a value: whole numbers without a point, true and false in lower case."""
     if isinstance(value, bool | np.bool_):
@@ -191,6 +179,11 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
     types = pa.types
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
+    elif not isinstance(values, pa.Array):
+        try:
+            values = pa.array(values, from_pandas=True)
+        except pa.ArrowException:  # cells of several types are texts
+            values = pa.array([None if is_missing(cell) else spelled_cell(cell) for cell in values], pa.string())
     declared = types.is_dictionary(values.type)
     if declared:
         known = values.dictionary  # string views, as in polars, cannot be taken by number
@@ -264,7 +257,7 @@ def column_uses(columns: Mapping[str, Column], encoder: Any, layout: QueryLayout
     Raises
     ------
     InputError
-        If columns are not numbers but must be: one error for all, with two cells of each and the parameters to set.
+        If columns are not numbers but must be: one error for all, with the parameters to set.
     """
     named = encoder.columns_named()
     formats = names_of("date_format", encoder.date_format)
@@ -285,8 +278,7 @@ def column_uses(columns: Mapping[str, Column], encoder: Any, layout: QueryLayout
         if encoder.columns == "named" and name not in named and not usable:
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
             what = reason + ", some missing" * (kind == "number")  # the rows may be some of the table's
-            examples = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
-            shown.append(f"{name!r} ({what}{': ' * bool(examples)}{', '.join(map(repr, examples))})")
+            shown.append(f"{name!r} ({what})")
     if options:
         given: Values = {
             option: "median" if option == "impute" else [*names_of(option, vars(encoder)[option]), *names]
