@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, TypeVar
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from rankrls._arrays import to_device_of
 from rankrls._cached import cached_property
 from rankrls._comparisons import ComparedItems, Data, Judge, Setting
-from rankrls._curves import Curve
+from rankrls._curves import AnyEvaluator, Curve
 from rankrls._errors import InputError, InputWarning, warn_of_cost, warn_user
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import Array, Index, Mask, Matrix
@@ -478,10 +479,7 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         evaluator = items.evaluator(measure)
         part = items.in_memory
         keeps = part is not None
-
-        def judge(here: Graph, scores: Array) -> tuple[Any, tuple[Index, Array] | None]:
-            return evaluator(here, scores), (here.rows, scores) if keeps else None
-
+        judge = partial(_evaluated, evaluator, keeps)
         chunks = self.hold_out(alphas, judge, folds, means=keeps or callable(measure.name))
         found = [[values for values, _ in of_solver] for of_solver in chunks]
         kept = [[scores for _, scores in of_solver if scores is not None] for of_solver in chunks]
@@ -494,6 +492,13 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
             return self._in_rows(chosen)[:, 0]
 
         return replace(curve, scores=scores if keeps else None)
+
+
+def _evaluated(
+    evaluator: AnyEvaluator, keeps: bool, here: Graph, scores: Array
+) -> tuple[Any, tuple[Index, Array] | None]:
+    """Values of held-out scores, and the scores with their rows if they are stored. Other processes can import it."""
+    return evaluator(here, scores), (here.rows, scores) if keeps else None
 
 
 def _side_by_side(scores: list[Array]) -> Array:
