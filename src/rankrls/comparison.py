@@ -24,8 +24,16 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text, table_text
 from rankrls._typing import AnyArray, Array, Index
 from rankrls.io import PairTable, Rows, atomic_write
-from rankrls.metrics._measure import Measure, evaluate, mean_and_error, named_measures, preference_accuracy
-from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
+from rankrls.metrics._measure import (
+    RUN_MEASURES,
+    ByDocument,
+    Measure,
+    evaluate,
+    join_run,
+    mean_and_error,
+    named_measures,
+    preference_accuracy,
+)
 from rankrls.models.parameters import number
 from rankrls.selection.search import progress
 

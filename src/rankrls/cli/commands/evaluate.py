@@ -24,8 +24,7 @@ from rankrls.comparison import (
 )
 from rankrls.io import load_qrels, load_run
 from rankrls.io.preferences import read_pairs
-from rankrls.metrics import resolve_measure
-from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
+from rankrls.metrics._measure import RUN_MEASURES, ByDocument, join_run, resolve_measure
 
 Evaluated: TypeAlias = tuple[dict[str, Any], dict[str, Judgement], list[Any]]
 """Facts about a ranking, its measures, and the ids of its queries."""
