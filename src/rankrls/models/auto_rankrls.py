@@ -530,7 +530,8 @@ class AutoRankRLS(Chooses):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         Held-out units, as in :class:`RankRLSCV`: None is exact leave-query-out; for one global ranking, leave-pair-out
         up to 5000 items if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees, None is
-        5 folds of queries. For preferences, it is that of :meth:`RankRLSCV.fit_pairs`.
+        5 folds of queries; with validation data, trees are skipped. For preferences, it is that of
+        :meth:`RankRLSCV.fit_pairs`, and trees, blends and the scale "query", which need labels, are not tried.
     random_state : int, Generator or RandomState, default=0
         Seed of the basis and of the features of trees. Items are drawn by row number, so the basis depends on row
         order.
