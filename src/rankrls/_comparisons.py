@@ -60,21 +60,25 @@ Settings: TypeAlias = Sequence[tuple[Setting, dict[str, Any]]]
 
 
 class ComparedItems(ABC):
-    """Items with one graph, in memory or read in parts of whole queries."""
+    """Items with one graph, in memory or read in parts of whole queries.
+
+    Attributes
+    ----------
+    evaluation : type
+        Evaluator of held-out scores of these items.
+    """
+
+    evaluation: type[AnyEvaluator] = QueryEvaluator
 
     @property
-    @abstractmethod
     def in_memory(self) -> ComparedInMemory | None:
         """All items with their graph; None if they are not in memory."""
-
-    def evaluator(self, measure: Measure) -> AnyEvaluator:
-        """Evaluator of held-out scores of these items."""
-        return self.whole().evaluator(measure)
+        return None
 
     @property
-    @abstractmethod
     def primal(self) -> bool:
         """Whether a linear function needs fewer weights of features than coefficients of items."""
+        return True
 
     @abstractmethod
     def equations(self, basis: Basis | None) -> Equations:
@@ -87,15 +91,13 @@ class ComparedItems(ABC):
         alphas: Array,
         judge: Judge[R],
         folds: Sequence[Index] | None,
-        *,
-        means: bool,
     ) -> list[R]:
         """Results of ``judge`` for chunks of held-out scores, in order; see :func:`rankrls.numerics.holdout.hold_out`.
 
         ``folds`` are numbers of the queries (groups of preferences) that are held out together; None holds out each
         alone.
         """
-        return self.whole().hold_out(smoother, basis, alphas, judge, folds, means=means)
+        return self.whole().hold_out(smoother, basis, alphas, judge, folds)
 
     def whole(self) -> ComparedInMemory:
         """All items with their graph.
@@ -116,14 +118,11 @@ class ComparedInMemory(ComparedItems):
 
     X: Any
     graph: Graph
-    evaluation: type[AnyEvaluator]
+    evaluation: type[AnyEvaluator] = QueryEvaluator
 
     @property
     def in_memory(self) -> ComparedInMemory:
         return self
-
-    def evaluator(self, measure: Measure) -> AnyEvaluator:
-        return self.evaluation(measure)
 
     @property
     def primal(self) -> bool:
@@ -143,11 +142,9 @@ class ComparedInMemory(ComparedItems):
         alphas: Array,
         judge: Judge[R],
         folds: Sequence[Index] | None,
-        *,
-        means: bool,
     ) -> list[R]:
         graph, bounds = self.in_order(folds)
-        return list(hold_out_chunks(smoother, graph, self.features(basis), alphas, judge, units=bounds, means=means))
+        return list(hold_out_chunks(smoother, graph, self.features(basis), alphas, judge, units=bounds))
 
     def in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
         """Graph with the queries (groups) of each fold together, and the starts of folds; None without folds."""

@@ -11,10 +11,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from rankrls._compiled import map_threads
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
-from rankrls._rows import row_slices
 from rankrls._typing import Array, Index, Mask
 from rankrls.metrics._measure import Measure, mean_and_error, mean_of_judged, right_order
 from rankrls.metrics._table import ratio
@@ -22,7 +20,6 @@ from rankrls.numerics.concordance import CONFIDENCE, concordance_interval, greed
 from rankrls.numerics.ties import tied
 
 J = TypeVar("J")
-_PAIR_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +65,8 @@ def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: A
 
 def _of_targets(each: Sequence[Array]) -> Curve:
     """Curve of values (queries, values) of each target, averaged query by query."""
-    values = mean_of_targets(each)
-    mean = mean_of_targets([mean_of_judged(one) for one in each])
+    values = mean_of_judged(np.stack(each))
+    mean = mean_of_judged(np.stack([mean_of_judged(one) for one in each]))
     return Curve(mean, mean_and_error(values)[1], values)
 
 
@@ -78,25 +75,18 @@ def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array
 
     All preferences are one block, or each item is a block if items are new (``by_item``).
     """
-
-    def of_rows(rows: slice) -> tuple[Array, Array]:
-        return ordered_rightly(measure, table.differences(scores, rows), table.strength[rows], table.weight[rows])
-
-    found = map_threads(of_rows, row_slices(table.n_rows, _PAIR_ROWS))
+    right, weight = ordered_rightly(measure, table.differences(scores), table.strength, table.weight)
     if by_item:
-        right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
         values = item_values(right, weight, table.winners, table.losers, table.n_items)
         return Curve(*mean_and_error(values), values)
-    curve = of_preferences(list(found), np.ones(table.n_rows, dtype=np.intp))
+    curve = of_preferences([(right, weight)], np.ones(table.n_rows, dtype=np.intp))
     several = np.count_nonzero(table.weight * table.strength) > 1
     return Curve(curve.mean, curve.error if several else np.full(len(curve.mean), np.nan), curve.mean[None])
 
 
 def scale_of(values: Array) -> Array:
-    """Mean absolute value of each column over its finite entries: the scale of rounding errors of its average."""
-    finite = np.isfinite(values)
-    total = np.abs(np.where(finite, values, 0.0)).sum(axis=0)
-    return np.asarray(total / np.maximum(finite.sum(axis=0), 1))
+    """Mean absolute value of each column without NaN: the scale of rounding errors of its average."""
+    return np.nan_to_num(mean_of_judged(np.abs(values)))
 
 
 def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:
@@ -105,6 +95,7 @@ def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: A
     return (right if measure.greater_is_better else 1.0 - right), weight  # exact before averaging
 
 
+@dataclass(frozen=True)
 class Evaluator(ABC, Generic[J]):
     """Evaluates held-out scores chunk by chunk, and combines the results into a curve.
 
@@ -113,8 +104,7 @@ class Evaluator(ABC, Generic[J]):
     measure : Measure
     """
 
-    def __init__(self, measure: Measure) -> None:
-        self.measure = measure
+    measure: Measure
 
     @abstractmethod
     def __call__(self, part: Any, scores: Array) -> J:
@@ -238,12 +228,6 @@ def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:
     high = 12.0  # the loss is convex; its minimum may lie outside
     log_slope = low if derivative(low) >= 0.0 else high if derivative(high) <= 0.0 else brentq(derivative, low, high)
     return float(np.exp(log_slope)) / size
-
-
-def mean_of_targets(each: Sequence[Array]) -> Array:
-    """Mean over targets of arrays of one shape, without missing values (NaN)."""
-    stack = np.stack(each)
-    return mean_of_judged(stack.reshape(len(stack), -1)).reshape(stack.shape[1:])
 
 
 def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> Mask:

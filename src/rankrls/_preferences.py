@@ -52,9 +52,9 @@ class PreferenceTable:
         cuts = np.searchsorted(self.groups[order], np.arange(1, self.n_groups))
         return np.split(numbers[order], cuts)
 
-    def differences(self, values: AnyArray, rows: Any = slice(None)) -> AnyArray:
-        """Winner minus loser for some preferences. Exact if both share an offset."""
-        return np.asarray(values[self.winners[rows]] - values[self.losers[rows]])
+    def differences(self, values: AnyArray) -> AnyArray:
+        """Winner minus loser for each preference. Exact if both share an offset."""
+        return np.asarray(values[self.winners] - values[self.losers])
 
     def take(self, rows: Any) -> PreferenceTable:
         """A subset of the preferences, between the same items; their groups are renumbered."""

@@ -28,7 +28,7 @@ from rankrls._cached import cached_property
 from rankrls._checks import check_magnitude
 from rankrls._comparisons import ComparedItems, Data, Features, Judge, LabelledItems, Setting
 from rankrls._compiled import limited_threads, n_threads, results_in_order, stream_threads
-from rankrls._curves import Curve, QueryEvaluator
+from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
@@ -199,7 +199,7 @@ def _held_out(
     data = labelled_part(part)
     if not data.n_rows:
         return []
-    return data.compared(setting)[0].hold_out(smoother, basis, alphas, judge, None, means=False)
+    return data.compared(setting)[0].hold_out(smoother, basis, alphas, judge, None)
 
 
 def _validated(scorer: Scorer, measure: Measure, part: Part) -> Array:
@@ -349,15 +349,6 @@ class ComparedInParts(ComparedItems):
     setting: Setting
     together: tuple[Setting, ...]
 
-    in_memory = None
-
-    def evaluator(self, measure: Measure) -> QueryEvaluator:
-        return QueryEvaluator(measure)
-
-    @property
-    def primal(self) -> bool:
-        return True
-
     def equations(self, basis: Basis | None) -> Equations:
         return self.data.equations(self.together, basis)[self.together.index(self.setting)]
 
@@ -368,8 +359,6 @@ class ComparedInParts(ComparedItems):
         alphas: Array,
         judge: Judge[R],
         folds: Sequence[Index] | None,
-        *,
-        means: bool,
     ) -> list[R]:
         _, queries, varied = self.data._latest.counts
         check_two_vary(varied, queries, "Pass validation data (validation).")

@@ -106,7 +106,7 @@ def transduce(
         inverses.append(definite_inverse(part if dual else np.eye(len(part)) - part, "kernel"))
     known = replace(smoother, right=Z.T @ t)
     held = replace(hidden, y=np.zeros_like(hidden.y))
-    found = hold_out(known, held, X, np.array([alpha]), units=np.array([0, n_hidden]), means=True)
+    found = hold_out(known, held, X, np.array([alpha]), units=np.array([0, n_hidden]))
     supervised = found[:, 0].T
 
     def without_hat(z: Array) -> Array:

@@ -46,9 +46,6 @@ class AddedItems(ComparedItems):
 
     total: Equations
 
-    in_memory = None
-    primal = True
-
     def equations(self, basis: Basis | None) -> Equations:
         return self.total
 

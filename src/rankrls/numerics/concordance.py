@@ -69,9 +69,8 @@ def judged_pairs(
     """
     weight = np.ones(len(i)) if weight is None else weight
     right = 0.5 + 0.5 * np.sign(differences) * order[:, None]
-    score = weight @ right / weight.sum()
-    residuals = weight[:, None] * (right - score) / weight.sum()
-    return score, np.linalg.norm(_sums_of_items(residuals, i, j, n_items), axis=0)
+    score, _, sums = _residuals(right, weight, i, j, n_items)
+    return score, np.linalg.norm(sums, axis=0)
 
 
 def item_values(
@@ -87,9 +86,7 @@ def item_values(
     variance of the sums counts each pair at both of its ends, which is once too often (Aronow, Samii, Assenova,
     Political Analysis 23, 2015); the multiple corrects for this.
     """
-    share = weight @ right / weight.sum()
-    residuals = weight[:, None] * (right - share) / weight.sum()
-    sums = _sums_of_items(residuals, i, j, n_items)
+    share, residuals, sums = _residuals(right, weight, i, j, n_items)
     pair, number = np.unique(np.minimum(i, j) * n_items + np.maximum(i, j), return_inverse=True)
     of_pairs = sparse.csr_array((np.ones(len(i)), (number, np.arange(len(i)))), shape=(len(pair), len(i))) @ residuals
     by_items = np.einsum("ik,ik->k", sums, sums)
@@ -97,11 +94,14 @@ def item_values(
     return np.asarray(share + n_items * np.sqrt(1.0 - np.minimum(twice, 0.5)) * sums)
 
 
-def _sums_of_items(residuals: Array, i: Index, j: Index, n_items: int) -> Array:
-    """Sums of the pairs' residuals (pairs, columns) over the pairs of each item."""
+def _residuals(right: Array, weight: Array, i: Index, j: Index, n_items: int) -> tuple[Array, Array, Array]:
+    """Weighted share of correct pairs, each pair's part of its residual, and their sums over the pairs of each item."""
+    share = weight @ right / weight.sum()
+    residuals = weight[:, None] * (right - share) / weight.sum()
     ends = np.concatenate((i, j))
     pairs = np.tile(np.arange(len(i)), 2)
-    return np.asarray(sparse.csr_array((np.ones(len(ends)), (ends, pairs)), shape=(n_items, len(i))) @ residuals)
+    member = sparse.csr_array((np.ones(len(ends)), (ends, pairs)), shape=(n_items, len(i)))
+    return share, residuals, np.asarray(member @ residuals)
 
 
 def greedy_matching(i: Index, j: Index) -> int:

@@ -14,13 +14,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from rankrls._arrays import chunk_values, column, on_device, repeated, to_device_of, to_host
+from rankrls._arrays import column, on_device, repeated, taken
 from rankrls._cached import cached_property
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.runs import (
     SortedRows,
     averaging,
-    chunk_rows,
     chunks,
     dense_rows,
     deviations,
@@ -311,10 +310,9 @@ class LabelledGraph(SortedRows):
             gram = gram + M.T @ sparse.diags_array(weights) @ M
         return np.asarray(gram.toarray())
 
-    def combine_centred(self, X: Matrix, a: Array) -> Array:
-        """``X'a`` for coefficients of items that sum to 0 over queries, with X measured from the queries' means."""
-        parts = (self.part(*chunk) for chunk in chunks(self.starts, chunk_rows(X.shape[1], chunk_values(X))))
-        return to_host(sum(part.read(X)[0].T @ to_device_of(a[part.rows], X) for part in parts))
+    def centred_items(self, X: Matrix) -> Matrix:
+        """Items in the order of X, each minus the mean of its query, (items, n)."""
+        return taken(self.read(X)[0], self.place)
 
     @property
     def scale(self) -> Array:
@@ -528,10 +526,6 @@ class PreferenceGraph(SortedRows):
     def sparse_gram(self, x: Matrix) -> Array:
         """``X'LX`` for the sparse rows of the items, from sparse products with L."""
         return np.asarray((x.T @ (self.matrix @ x)).toarray())
-
-    def combine_centred(self, X: Matrix, a: Array) -> Array:
-        """``X'a`` for coefficients that sum to 0 over components, from :meth:`centred_items`."""
-        return np.asarray(self.centred_items(X).T @ a)
 
     def unfactor(self, P: Array) -> Array:
         """Margins ``f_i - f_j``, (..., p), given ``F f``."""

@@ -65,7 +65,6 @@ def hold_out(
     alphas: Array,
     *,
     units: Index | None = None,
-    means: bool = False,
     rounding: Rounding | None = None,
 ) -> Array:
     """Scores of each unit's rows by the model of all other units; tied scores are equal (:mod:`rankrls.numerics.ties`).
@@ -82,8 +81,6 @@ def hold_out(
         Positive regularization values.
     units : ndarray of shape (units + 1,), optional
         Unit k consists of the queries ``units[k]`` to ``units[k + 1] - 1`` of the part. By default, of query k.
-    means : bool
-        Whether scores are those of the model itself, instead of deviations from the means of their queries.
     rounding : Rounding, optional
         Scale of the rounding of the scores, if X is already multiplied by the smoother's directions.
 
@@ -99,9 +96,9 @@ def hold_out(
     """
     bounds = graph.starts if units is None else graph.starts[units]
     if isinstance(smoother, DualSmoother):
-        held = _dual(smoother, graph, alphas, bounds, means)
+        held = _dual(smoother, graph, alphas, bounds)
     else:
-        held = _primal(smoother, graph, X, alphas, bounds, means, rounding)
+        held = _primal(smoother, graph, X, alphas, bounds, rounding)
     scores = graph.unfactor(held.predicted)
     D = smoother.inverse(alphas)
     for k, found in enumerate(scores):
@@ -135,7 +132,6 @@ def _primal(
     X: Matrix,
     alphas: Array,
     bounds: Index,
-    means: bool,
     rounding: Rounding | None,
 ) -> _Held:
     """Predictions from features; see :mod:`rankrls.numerics.units`."""
@@ -150,7 +146,7 @@ def _primal(
     unseen = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
     graph.factor(Z, turned)
     predict = batched_predictions if on_device(Z) else predictions
-    asked = (turned, _query_of_rows(graph)) if means and turned is not None else None
+    asked = None if turned is None else (turned, _query_of_rows(graph))
     systems = (bounds, smoother.inverse(alphas))
     inverse = smoother.inverse(np.zeros(1))[:, 0]
     targets = zip(graph.target.T, smoother.right.T, strict=True)
@@ -202,7 +198,6 @@ def hold_out_chunks(
     judge: Callable[[Graph, Array], R],
     *,
     units: Index | None = None,
-    means: bool = False,
 ) -> Iterator[R]:
     """``judge(part, scores)`` for each chunk of units, in order, on all threads; see :func:`hold_out`.
 
@@ -230,7 +225,7 @@ def hold_out_chunks(
         own = bounds[chunk[0] : chunk[1] + 1]
         part = graph.part(int(own[0]), int(own[-1]))
         rounding = None if sizes is None or norms is None else Rounding(sizes[part.rows], norms)
-        scores = hold_out(smoother, part, X, alphas, units=own - own[0], means=means, rounding=rounding)
+        scores = hold_out(smoother, part, X, alphas, units=own - own[0], rounding=rounding)
         return judge(part, scores)
 
     if device:  # a chunk is evaluated while the next one is computed
@@ -254,7 +249,7 @@ def _add_unseen(
         scores[:, places[inside]] = w @ deviations[inside].T
 
 
-def _dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bool) -> _Held:
+def _dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index) -> _Held:
     """Predictions in the dual: the error ``e = t_U - P`` solves ``(I - H)_UU e = (t - H t)_U``.
 
     For large alpha, scores are far smaller than the labels; P itself then solves the same equations with right-hand
@@ -267,7 +262,7 @@ def _dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bo
     rest = np.divide(alphas, total, out=np.ones_like(total), where=total > 0.0)  # I - H is V diag(rest) V'
     large = alphas > _LARGE_ALPHA * s.top
     centres = None
-    if means and s.means is not None:
+    if s.means is not None:
         queries = np.searchsorted(s.graph.starts, rows[graph.starts[:-1]], side="right") - 1
         centres = (taken(s.means, queries), _query_of_rows(graph))
     found = dual_predictions(V, graph.target, bounds, s.values, rest, D, s.right, large, centres)

@@ -411,34 +411,16 @@ class LaplacianProduct:
         return self._rows.combine(self._graph.transposed(target)[self._order])
 
 
+@dataclass(frozen=True)
 class _OnePass:
     """Product with CSR rows from a diagonal and mean rows; columns stored in every row are shifted towards zero."""
 
-    def __init__(self, X: Matrix, graph: LabelledGraph) -> None:
-        # rows of a class in their order in X
-        order = np.lexsort((graph.rows, np.repeat(np.arange(len(graph.class_lengths)), graph.class_lengths)))
-        rows = np.ascontiguousarray(graph.rows[order])
-        self.rows = RowProducts(X, rows)
-        self.weights = graph.weights[order]
-        diagonal, levels = graph.levels
-        self.diagonal = diagonal[order]
-        self.columns = np.zeros(0, dtype=np.intp)
-        self.shift = np.zeros(0)
-        if not graph.e3:
-            self.columns, self.shift = offset_columns(X)
-        gap = float(np.median(np.abs(np.diff(rows)))) if len(rows) > 1 else 0.0
-        near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
-        # mean rows have at least as many entries as a row of X: too many are noticed before they are computed
-        entries = sum(len(change) for _, change in levels) * (X.nnz // max(1, X.shape[0]))
-        self.means: list[tuple[Matrix, Array, Index]] = []
-        self.pays = near and entries <= _FEW * X.nnz
-        for starts, change in levels if self.pays else ():
-            share = averaging(self.weights, starts).data
-            # other types of numbers would make scipy copy those of X
-            groups = share, rows.astype(X.indices.dtype), starts.astype(X.indptr.dtype)
-            M = sparse.csr_array(groups, shape=(len(change), X.shape[0])) @ X
-            self.means.append((shift_columns(M, self.columns, self.shift), change, starts))
-        self.pays = self.pays and sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
+    rows: RowProducts
+    weights: Array
+    diagonal: Array
+    columns: Index
+    shift: Array
+    means: list[tuple[Matrix, Array, Index]]
 
     def __call__(self, p: Array) -> Array:
         rows = self.rows
@@ -459,9 +441,29 @@ class _OnePass:
 
 
 def _one_pass(X: Matrix, graph: LabelledGraph) -> _OnePass | None:
-    """The product in one pass; None if mean rows have too many entries."""
-    product = _OnePass(X, graph)
-    return product if product.pays else None
+    """The product in one pass; None if mean rows have too many entries, or rows do not come from the cache."""
+    # rows of a class in their order in X
+    order = np.lexsort((graph.rows, np.repeat(np.arange(len(graph.class_lengths)), graph.class_lengths)))
+    rows = np.ascontiguousarray(graph.rows[order])
+    gap = float(np.median(np.abs(np.diff(rows)))) if len(rows) > 1 else 0.0
+    near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
+    diagonal, levels = graph.levels
+    # mean rows have at least as many entries as a row of X: too many are noticed before they are computed
+    entries = sum(len(change) for _, change in levels) * (X.nnz // max(1, X.shape[0]))
+    if not near or entries > _FEW * X.nnz:
+        return None
+    columns, shift = (np.zeros(0, dtype=np.intp), np.zeros(0)) if graph.e3 else offset_columns(X)
+    weights = graph.weights[order]
+    means = []
+    for starts, change in levels:
+        # other types of numbers would make scipy copy those of X
+        share = averaging(weights, starts).data
+        groups = share, rows.astype(X.indices.dtype), starts.astype(X.indptr.dtype)
+        M = sparse.csr_array(groups, shape=(len(change), X.shape[0])) @ X
+        means.append((shift_columns(M, columns, shift), change, starts))
+    if sum(M.nnz for M, _, _ in means) >= _FEW * X.nnz:
+        return None
+    return _OnePass(RowProducts(X, rows), weights, diagonal[order], columns, shift, means)
 
 
 @compiled

@@ -100,7 +100,6 @@ def hold_out_signed(
     signs: Signs,
     *,
     units: Index | None = None,
-    means: bool = False,
 ) -> Array:
     """Scores of each unit of a part by the sign-constrained model of all other units; see ``hold_out``.
 
@@ -118,7 +117,7 @@ def hold_out_signed(
         scores[..., rows] = np.einsum("ij,ajt->tai", deviations[rows], w, optimize=True)
         norms = np.maximum(np.linalg.norm(w, axis=1), full).T
         off[..., rows] = _OFF * norms[..., None] * np.linalg.norm(deviations[rows], axis=1)
-        if means and centres is not None:
+        if centres is not None:
             of_query = np.einsum("ij,ajt->tai", centres[a:b], w, optimize=True)
             levels[..., rows] = np.repeat(of_query, np.diff(unit.starts), axis=-1)
     graph.tie(scores, off, levels)

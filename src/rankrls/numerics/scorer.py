@@ -64,7 +64,9 @@ class Scorer:
         For a kernel given as a matrix, X contains its values between these items and the training items.
         """
         if self.weights is not None:
-            return linear_scores(X, self.weights)
+            if sparse.issparse(X):
+                return np.asarray(X @ self.weights)
+            return _by_blocks(X, as_floats, self.weights, _PREDICT_ROWS)  # without a float64 copy of X
         assert self.coefficients is not None
         if self.kernel.name != "precomputed":
             return expansion_scores(X, self.kernel.columns(self.items), self.coefficients)
@@ -104,11 +106,6 @@ class Scorer:
 def expansion_scores(X: Matrix, columns: Callable[[Matrix], Matrix], a: Array) -> Array:
     """``K a`` for coefficients (items,) or (items, columns), block by block."""
     return _by_blocks(X, columns, a, _EXPANSION_ROWS)
-
-
-def linear_scores(X: Matrix, W: Array) -> Array:
-    """``X W`` for weights (n,) or (n, columns), in blocks that avoid a float64 copy of X; equal rows stay equal."""
-    return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, as_floats, W, _PREDICT_ROWS)
 
 
 def _by_blocks(X: Matrix, columns: Callable[[Matrix], Matrix], a: Array, step: int) -> Array:

@@ -423,6 +423,5 @@ def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
 
     X is measured from the means of the queries, so that an offset of a column costs no digits.
     """
-    if sparse.issparse(X) or graph.sees_constants:
-        return to_host(as_floats(X).T @ to_device_of(a, X))
-    return graph.combine_centred(X, a)
+    items = as_floats(X) if sparse.issparse(X) or graph.sees_constants else graph.centred_items(X)
+    return to_host(items.T @ to_device_of(a, X))

@@ -184,9 +184,9 @@ class Solver(ABC):
 
         return hold_out_items(self.item_features, graph, folds, weights, self.rounding)
 
-    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None, *, means: bool) -> list[R]:
+    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None) -> list[R]:
         """See :meth:`LeastSquaresProblem.hold_out`."""
-        return self.items.hold_out(self.smoother, self.basis, alphas, judge, folds, means=means)
+        return self.items.hold_out(self.smoother, self.basis, alphas, judge, folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ class SignedSolver(PrimalSolver):
     def weights(self, equations: Equations, alphas: Array) -> Array:
         return signed_path(equations, alphas, self.signs)
 
-    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None, *, means: bool) -> list[R]:
+    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None) -> list[R]:
         part = self.items.whole()
         graph, units = part.in_order(folds)
         bounds = np.arange(len(graph.starts)) if units is None else units
@@ -240,7 +240,7 @@ class SignedSolver(PrimalSolver):
         seconds = (perf_counter() - start) * (len(bounds) - 1)
         job = f"Holding out {len(bounds) - 1} parts, with constrained weights of {len(alphas)} alphas for each,"
         warn_of_cost(seconds, job, "Use a few folds (cv), or fewer alphas.", "positive")
-        held = hold_out_signed(self.equations, graph, part.X, alphas, self.signs, units=bounds, means=means)
+        held = hold_out_signed(self.equations, graph, part.X, alphas, self.signs, units=bounds)
         return [judge(graph, held)]
 
 
@@ -426,9 +426,7 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         """Number of a feature that is lost in rounding next to others."""
         return self.solvers[0].smoother.lost_feature
 
-    def hold_out(
-        self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None = None, *, means: bool = False
-    ) -> list[list[R]]:
+    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None = None) -> list[list[R]]:
         """Results of ``judge`` for each chunk of held-out scores, for each solver.
 
         Parameters
@@ -439,11 +437,9 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         folds : sequence of ndarray of int, optional
             Numbers of the queries (groups of preferences) that are held out together, each at most once. By default,
             each query alone.
-        means : bool
-            Whether scores are those of the model itself rather than relative to the means of their queries.
         """
         check_positive(alphas)
-        return [solver.hold_out(alphas, judge, folds, means=means) for solver in self.solvers]
+        return [solver.hold_out(alphas, judge, folds) for solver in self.solvers]
 
     def held_out_scores(self, alphas: Array, folds: Sequence[Index] | None = None) -> Array:
         """Held-out scores of items (margins of preferences), (rows, alphas, targets); NaN for rows not held out."""
@@ -451,7 +447,7 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         def kept(part: Graph, scores: Array) -> tuple[Index, Array]:
             return part.rows, scores
 
-        out = self._in_rows(self.hold_out(alphas, kept, folds, means=True))
+        out = self._in_rows(self.hold_out(alphas, kept, folds))
         out[:, self.unresolved(alphas)] = np.nan
         return out
 
@@ -476,11 +472,11 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         The scores of items in memory are stored for every alpha.
         """
         items = self.solvers[0].items
-        evaluator = items.evaluator(measure)
+        evaluator = items.evaluation(measure)
         part = items.in_memory
         keeps = part is not None
         judge = partial(_evaluated, evaluator, keeps)
-        chunks = self.hold_out(alphas, judge, folds, means=keeps or callable(measure.name))
+        chunks = self.hold_out(alphas, judge, folds)
         found = [[values for values, _ in of_solver] for of_solver in chunks]
         kept = [[scores for _, scores in of_solver if scores is not None] for of_solver in chunks]
         sizes = np.zeros(0, dtype=np.intp) if part is None else np.diff(part.graph.starts)
