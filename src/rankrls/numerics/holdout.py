@@ -9,6 +9,7 @@ In the dual, ``I - H`` on the unit is ``V diag(alpha / (lambda + alpha)) V'``, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from rankrls.numerics.graph import Graph
 from rankrls.numerics.runs import chunks, map_chunks
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
 from rankrls.numerics.ties import ROUNDED
-from rankrls.numerics.units import batched_predictions, dual_predictions, predictions
+from rankrls.numerics.units import OFF, dual_predictions, predictions
 
 R = TypeVar("R")
 
@@ -106,7 +107,7 @@ def hold_out(
         _add_unseen(found, graph, bounds, held.unseen, held.Z, error, D, smoother.right[:, k])
     off = held.off
     off *= _unscaled(graph)
-    off += held.rounding.off(unit_of_rounding(held.Z))
+    off += held.rounding.off(held.unit)
     graph.tie(scores, off, held.levels)
     return scores
 
@@ -124,6 +125,7 @@ class _Held(NamedTuple):
     off: Array
     levels: Array | None
     rounding: Rounding
+    unit: float
 
 
 def _primal(
@@ -145,14 +147,17 @@ def _primal(
         rounding = _rounding(smoother, graph, alphas, (D, centres), (Z, turned))
     unseen = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
     graph.factor(Z, turned)
-    predict = batched_predictions if on_device(Z) else predictions
-    asked = None if turned is None else (turned, _query_of_rows(graph))
+    unit = unit_of_rounding(Z)
+    rows = to_host(Z).astype(np.float64, copy=False)
+    asked = None if turned is None else (to_host(turned).astype(np.float64, copy=False), _query_of_rows(graph))
     systems = (bounds, smoother.inverse(alphas))
     inverse = smoother.inverse(np.zeros(1))[:, 0]
     targets = zip(graph.target.T, smoother.right.T, strict=True)
-    found = [predict(Z, target, *systems, right, inverse, asked) for target, right in targets]
+    found = [predictions(rows, target, *systems, right, inverse, asked) for target, right in targets]
     predicted, off, levels = zip(*found, strict=True)
-    return _Held(Z, unseen, np.stack(predicted), np.stack(off), np.stack(levels) if asked else None, rounding)
+    bound = np.stack(off)
+    bound *= max(1.0, 16.0 * unit / OFF)  # a device may have single precision only
+    return _Held(rows, unseen, np.stack(predicted), bound, np.stack(levels) if asked else None, rounding, unit)
 
 
 def _query_of_rows(graph: Graph) -> Index:
@@ -204,10 +209,14 @@ def hold_out_chunks(
     The scores of all data are never in memory at once.
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
-    device = on_device(smoother.directions)
-    rows = max(64, (2 * chunk_values(X) if device else _CHUNK) // max(1, len(smoother.values)))
+    size = max(1, len(smoother.values))
+    rows = max(64, _CHUNK // size)
+    several: Callable[..., Iterator[R]] = map_chunks
     if isinstance(smoother, DualSmoother):
-        rows = max(_DUAL_ROWS, rows) if device else _DUAL_ROWS
+        rows = _DUAL_ROWS
+        if on_device(smoother.directions):  # a chunk is evaluated while the next one is computed
+            rows = max(rows, 2 * chunk_values(X) // size)
+            several = partial(stream_threads, threads=2)
     elif isinstance(smoother, ItemSmoother):
         X = smoother.features
     sizes = norms = None
@@ -228,9 +237,7 @@ def hold_out_chunks(
         scores = hold_out(smoother, part, X, alphas, units=own - own[0], rounding=rounding)
         return judge(part, scores)
 
-    if device:  # a chunk is evaluated while the next one is computed
-        return stream_threads(run, chunks(graph.starts[bounds], rows), threads=2)
-    return map_chunks(run, chunks(graph.starts[bounds], rows))
+    return several(run, chunks(graph.starts[bounds], rows))
 
 
 def _add_unseen(
@@ -277,4 +284,4 @@ def _dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index) -> _Held:
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
     # the kernel matrix is rounded too, and the coefficients that multiply it grow as alpha decreases
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
-    return _Held(V, deviations, *found, Rounding(sizes, norms))
+    return _Held(V, deviations, *found, Rounding(sizes, norms), unit_of_rounding(V))

@@ -14,8 +14,8 @@ all alphas at once. Systems that do not converge are solved directly, using the 
 In a direction that only U determines, nothing but alpha is left without U, and rounding errors are divided by alpha
 (:func:`without_own`).
 
-In the dual, and in the primal on a device, units of about the same length are solved directly and at once, in batches
-the size of a chunk and in the precision of its arrays.
+In the dual, units of about the same length are solved directly and at once, in batches the size of a chunk, on the
+device and in the precision of its arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import linalg
 
-from rankrls._arrays import chunk_values, device_of, joined, namespace, on_device, taken, to_device_of, to_host
+from rankrls._arrays import chunk_values, joined, namespace, on_device, taken, to_device_of, to_host
 from rankrls._compiled import compiled
 from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.eigen import unit_of_rounding
@@ -65,7 +65,7 @@ def predictions(
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
         r = slice(bounds[k], bounds[k + 1])
         if len(late := np.flatnonzero(still[k] | long[k])):
-            out[late, r] = direct(Z[None, r], t[None, r], D[:, late], right)[0]
+            out[late, r] = direct(Z[r], t[r], D[:, late], right)
         if long[k] or traces[k] > LARGE:
             out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
         if long[k]:
@@ -228,26 +228,23 @@ def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: i
                 levels[alpha, r] = found[alpha, query[r] - first]
 
 
-def direct(Z: Matrix, t: Array, D: Array, right: Array) -> Array:
-    """Predictions of units for the given alphas, (units, alphas, rows), from the smaller of their two Gram matrices.
-
-    Z, (units, rows, n), may be on a device.
-    """
-    xp = namespace(Z)
-    mT = xp.matrix_transpose
-    left = to_device_of(right, Z) - to_device_of(t, Z)[:, None, :] @ Z
-    own = mT(Z) @ Z if Z.shape[1] > Z.shape[2] else None
-    eye = xp.eye(min(Z.shape[1:]), dtype=Z.dtype, device=device_of(Z))
+def direct(Z: Array, t: Array, D: Array, right: Array) -> Array:
+    """Predictions of a unit for the given alphas, (alphas, rows), from the smaller of its two Gram matrices."""
+    left = right - t @ Z
+    gram = Z.T @ Z if len(Z) > Z.shape[1] else None
+    eye = np.eye(min(Z.shape))
     weights = []
-    for root in (to_device_of(root, Z) for root in np.sqrt(D.T)):
-        x = mT(root * left)
-        if own is None:
+    for root in np.sqrt(D.T):
+        x = root * left
+        if gram is None:
             B = Z * root
-            x = x + mT(B) @ to_device_of(solved(eye - B @ mT(B), B @ x), Z)
+            A = eye - B @ B.T
+            x = x + solved(A[None], (B @ x)[None, :, None])[0, :, 0] @ B
         else:
-            x = to_device_of(solved(eye - own * root * root[:, None], x), Z)
-        weights.append(root[:, None] * x)
-    return np.array(to_host(mT(Z @ xp.concat(weights, axis=2))))
+            A = eye - gram * root * root[:, None]
+            x = solved(A[None], x[None, :, None])[0, :, 0]
+        weights.append(root * x)
+    return np.asarray(weights @ Z.T)
 
 
 def solved(A: Matrix, b: Matrix) -> Array:
@@ -261,34 +258,6 @@ def solved(A: Matrix, b: Matrix) -> Array:
     for k in np.flatnonzero(~np.isfinite(found).all(axis=(1, 2))):
         found[k] = linalg.lstsq(to_host(A[k, ...]), to_host(b[k, ...]), check_finite=False)[0]
     return found
-
-
-def batched_predictions(
-    Z: Matrix, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Matrix, Index] | None
-) -> tuple[Array, Array, Array | None]:
-    """``F f`` of every unit by the model without it, (alphas, rows), its error bound, and the scores of the means.
-
-    Equivalent to :func:`rankrls.numerics.units.predictions`, with Z and the means on a device, the rest on the host.
-    """
-    n = Z.shape[1]
-    out = np.empty((D.shape[1], len(t)))
-    off = np.empty((D.shape[1], len(t)))
-    levels = None if means is None else np.empty_like(out)
-    unit = max(OFF, 16.0 * unit_of_rounding(Z))
-    for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
-        own = _rows(Z, at, real)
-        labels = np.where(real, t[at], 0.0)
-        P = direct(own, labels, D, right)
-        bound = to_host(namespace(Z).sum(own * own, axis=1)) @ D.max(axis=1)
-        large = np.flatnonzero(bound > LARGE)
-        P[large] = without_own(P[large], to_host(taken(own, large)), labels[large], D, right, inverse)
-        out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
-        uncertain = unit * np.linalg.norm(P, axis=2)
-        off[:, at[real]] = np.broadcast_to(uncertain.T[:, :, None], P.transpose(1, 0, 2).shape)[:, real]
-        if means is not None and levels is not None:
-            centres = _rows(means[0], means[1][at], real)
-            levels[:, at[real]] = _scores_without(own, labels[:, None, :] - P, D, right, centres)[:, real]
-    return out, off, levels
 
 
 def dual_predictions(
