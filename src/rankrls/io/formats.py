@@ -19,7 +19,7 @@ from rankrls.io._text import BLANKS, SAVE_AS_UTF8, Text
 from rankrls.io.rows import Lines
 
 _BUFFER = 1 << 16  # bytes per column of Parquet
-_TEXT_CELLS = 1 << 15  # cells of delimited text in a batch, which stay in the cache
+_TEXT_CELLS = 1 << 14  # cells of delimited text in a batch, which stay in the cache
 _TEXT_ROWS = 64  # least number of rows in a batch, unless fewer are requested
 _DELIMITERS = ",;\t|"
 _IN_QUOTES = re.compile('"(?:[^"]|"")*(?:"|$)')
