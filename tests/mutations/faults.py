@@ -64,7 +64,7 @@ FAULTS = [
     *_planted(
         "_curves.py",
         "selection/test_rules.py",
-        ("np.maximum(finite.sum(axis=0), 1)", "len(values)"),
+        ("np.nan_to_num(mean_of_judged(np.abs(values)))", "np.nan_to_num(np.abs(values)).mean(axis=0)"),
     ),
     *_planted(
         "selection/search.py",
