@@ -51,8 +51,7 @@ from rankrls.selection.leave_pair_out import (
     why_pairs_cannot_be_held_out,
 )
 from rankrls.selection.plans import PairsPlan, Plan, UnitsPlan
-from rankrls.selection.rules import reaches
-from rankrls.selection.search import progress
+from rankrls.selection.search import progress, reaches
 from rankrls.survival import survival_pairs
 
 __all__ = [

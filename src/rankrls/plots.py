@@ -22,7 +22,7 @@ from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
 from rankrls.models.intake import check_matrix
 from rankrls.models.rankrls import RankRLS, RankRLSCV
-from rankrls.selection.rules import best, one_standard_error
+from rankrls.selection.search import best, one_standard_error
 
 __all__ = [
     "AlphaSelectionDisplay",

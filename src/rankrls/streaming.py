@@ -373,7 +373,10 @@ class StreamedValidationPlan(Plan):
 
     dataset: Dataset
     executor: Executor | None
-    mutual: bool = False
+
+    @property
+    def mutual(self) -> bool:
+        return False
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         assert isinstance(problem, LeastSquaresProblem)

@@ -50,7 +50,7 @@ def _planted(module: str, tests: str, *changes: tuple[str, str]) -> Iterator[Fau
 FAULTS = [
     # selection
     *_planted(
-        "selection/rules.py",
+        "selection/search.py",
         "selection/test_rules.py",
         ("goodness[top] - error[top], scale[top]", "goodness[top] - 2.0 * error[top], scale[top]"),
         ("return value >= level - EQUAL * scale", "return value >= level"),
@@ -127,7 +127,7 @@ FAULTS = [
     *_planted(
         "selection/plans.py",
         "selection/test_search.py::test_validation_data selection/test_optimism.py",
-        ("items: LabelledItems\n    mutual: bool = False", "items: LabelledItems\n    mutual: bool = True"),
+        ("        return False\n\n    def curve", "        return True\n\n    def curve"),
     ),
     *_planted(
         "selection/plans.py",

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankrls._curves import Curve, scale_of
-from rankrls.selection.rules import RULES
-from rankrls.selection.search import SearchState
+from rankrls.selection.search import RULES, SearchState
 
 
 def best(goodness, errors):

@@ -134,8 +134,8 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
 
     @cached_property
     def queries(self) -> KernelSide:
-        """The kernel matrix K."""
-        return kernel_side(self.kernel, self.X, "kernel")
+        """The kernel matrix K; centred if items have intercepts."""
+        return kernel_side(self.kernel, self.X, "kernel", centred=self.fit_intercept)
 
     def axis(self) -> Array:
         """Regularization values from 10 to 1e-9 times the largest eigenvalue, descending, in equal ratios."""
@@ -170,12 +170,18 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         T = self.Y - self.Y.mean(axis=1, keepdims=True)
         return T if self.items is None else np.asarray(T @ self.items.vectors)
 
+    @property
+    def _level(self) -> Array:
+        """Means of the items if they have intercepts, (d,); otherwise zeros."""
+        return np.asarray(self._T.mean(axis=0) * self.fit_intercept)
+
     @cached_property
     def _along(self) -> tuple[Array, Array | None]:
         """``V'T``, and the part of T outside the span of V; None if V spans everything."""
         V = self.queries.vectors
-        inside = V.T @ self._T
-        return inside, None if V.shape[0] == V.shape[1] else self._T - V @ inside
+        T = self._T - self._level
+        inside = V.T @ T
+        return inside, None if V.shape[0] == V.shape[1] else T - V @ inside
 
     @property
     def _sigma(self) -> Array:
@@ -196,18 +202,10 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
             c += outside / alpha
         return c
 
-    def _levels(self, alpha: float) -> tuple[Array, Array, Array]:
-        """``A^-1 1`` with the matrix A that all items share, (q, 1), its sum, and the intercepts of the items."""
-        V = self.queries.vectors
-        sums = V.sum(axis=0)[:, None]
-        ones = V @ (sums / (self._products + alpha)) + (1.0 - V @ sums) / alpha
-        total = ones.sum()
-        return ones, total, (ones.T @ self._T)[0] / total
-
     def _diagonal(self, alpha: float) -> Array:
         """``[(sigma_k K + alpha I)^-1]_uu`` for every query u and item direction k; one column if all sigma are 1."""
         squares = self.queries.vectors**2
-        rest = 1.0 - squares.sum(axis=1, keepdims=True)
+        rest = 1.0 - self.fit_intercept / len(squares) - squares.sum(axis=1, keepdims=True)
         rest[rest < len(rest) * np.finfo(np.float64).eps] = 0.0  # rounding, which a small alpha would amplify
         return np.asarray(squares @ (1.0 / (self._products + alpha)) + rest / alpha)
 
@@ -220,18 +218,12 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
             return a - a.mean(axis=1, keepdims=True), np.zeros(self.Y.shape[1])
         if not self.fit_intercept:
             return c, np.zeros(c.shape[1])
-        ones, _, level = self._levels(alpha)
-        return c - ones * level, level
+        own = self.X[:1] if self.kernel.name == "precomputed" else self.kernel(self.X[:1], self.X)
+        return c, (self._T[0] - alpha * c[0] - own @ c).ravel()
 
     def without_each_query(self, alpha: float) -> Array:
         """Centred scores of every query by the model fitted without it, (q, d). O(q d (q + d))."""
-        errors = self._coefficients(alpha)
-        diagonal = self._diagonal(alpha)
-        if self.fit_intercept:
-            ones, total, level = self._levels(alpha)
-            errors -= ones * level
-            diagonal -= ones**2 / total
-        held = self._T - errors / diagonal
+        held = self._T - self._coefficients(alpha) / self._diagonal(alpha)
         return held if self.items is None else held @ self.items.vectors.T
 
 

@@ -80,9 +80,7 @@ def orthogonal_part(column: Array, Q: Array) -> Array:
 
 def select_features(X: Matrix, features: Index | None) -> Any:
     """X, or the given columns of it."""
-    if features is None:
-        return X
-    return X[:, features] if sparse.issparse(X) else np.ascontiguousarray(X[:, features])
+    return X if features is None else X[:, features]
 
 
 def sum_of_terms(a: Array, kernel: Kernel | None, items: Matrix, taken: Index, n_features: int) -> Scorer:

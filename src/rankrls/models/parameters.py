@@ -13,7 +13,7 @@ from rankrls._checks import check_number, check_word
 from rankrls._errors import InputError
 from rankrls._typing import Array, HasShape, Params, Values, VectorLike
 from rankrls.metrics._measure import Measure, resolve_measure
-from rankrls.selection.rules import RULES
+from rankrls.selection.search import RULES
 
 T = TypeVar("T")
 

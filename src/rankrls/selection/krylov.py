@@ -24,8 +24,7 @@ from rankrls.numerics.krylov import (
     System,
 )
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
-from rankrls.selection.rules import RULES, best_within_rounding, is_better
-from rankrls.selection.search import check_evaluated, progress
+from rankrls.selection.search import RULES, best_within_rounding, check_evaluated, is_better, progress
 
 _BLOCKS = 200
 """Number of blocks whose values on the surface are stored; for more blocks, means of runs of them."""
@@ -120,6 +119,8 @@ class Surface:
         self._columns = list[Column]()
         self._best_goodness = -np.inf
         self._row = 0
+        self._order = np.argsort(-self.alphas, kind="stable")
+        self._selected = 0
         self._solutions = list[Array]()
         self._max_iter = self.final[0].max_iter
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
@@ -150,11 +151,11 @@ class Surface:
         """
         if not self._columns:
             return
-        order = np.argsort(-self.alphas, kind="stable")
         columns = self._compared
-        mean, error, size = np.stack([column[:3] for column in columns], axis=2)[:, order].reshape(3, -1)
-        place, row = divmod(RULES[rule](self.sign * mean, error, size), len(columns))
-        k = int(order[place])
+        mean, error, size = np.stack([column[:3] for column in columns], axis=2)[:, self._order].reshape(3, -1)
+        self._selected = RULES[rule](self.sign * mean, error, size)
+        place, row = divmod(self._selected, len(columns))
+        k = int(self._order[place])
         if self.every_iteration:
             if (k, row) == (self.best[0], self._row):
                 return
@@ -169,16 +170,13 @@ class Surface:
         """Optimism of the measure of the selected model; see :func:`bias_of_choice`."""
         if not self._columns:
             return np.nan
-        order = np.argsort(-self.alphas, kind="stable")
-        columns = self._compared
-        values = np.stack([column.values for column in columns], axis=2)[:, order]
-        place = int(np.flatnonzero(order == self.best[0])[0])
-        own = place * len(columns) + (self._row if self.every_iteration else 0)
+        blocks = np.stack([column.values for column in self._compared], axis=2)[:, self._order]
+        values = self.sign * blocks.reshape(len(blocks), -1)
 
         def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
             return RULES[rule](mean, error, np.abs(mean))
 
-        return bias_of_choice(self.sign * values.reshape(len(values), -1), own, choose, mutual=len(self.parts) > 1)
+        return bias_of_choice(values, self._selected, choose, mutual=len(self.parts) > 1)
 
     @property
     def _compared(self) -> list[Column]:

@@ -138,11 +138,11 @@ def check_query_pairs(data: LabelledItems, settings: Sequence[Setting], *, const
         )
 
 
-def check_preferred_pairs(data: PreferredItems, *, constrained: bool, parameter: str) -> None:
+def check_preferred_pairs(data: PreferredItems, *, constrained: bool) -> None:
     """Refuse constraints on signs, and several rows of the same item."""
     if constrained:
         problem = "Leave-pair-out cannot hold out pairs without refitting: the signs of weights are constrained."
-        raise InputError(f"{problem} Use folds of items.", parameter=parameter)
+        raise InputError(f"{problem} Use folds of items.", parameter="cv")
     if len(np.unique(data.identity)) < data.n_rows:
         problem = "cv=leave_pair_out holds out two rows, but other rows are the same items (item_id)."
         raise InputError(f"{problem} Use folds of items.", parameter="item_id")

@@ -11,8 +11,7 @@ import numpy as np
 from rankrls._compiled import one_blas_thread
 from rankrls._problems import Solutions
 from rankrls._typing import Array, Index
-from rankrls.selection.rules import EQUAL, RULES, best_within_rounding
-from rankrls.selection.search import SearchState
+from rankrls.selection.search import EQUAL, RULES, SearchState, best_within_rounding
 
 _DRAWS = 200
 _AT_A_TIME = 20

@@ -85,16 +85,18 @@ class Plan(ABC):
     measure : Measure
     description : str
         Description of what is held out, and what is new about it.
-    mutual : bool
-        Whether held-out data also train the models that evaluate other held-out data.
     folds : sequence, or None
         Units that are held out together; None if each is held out alone, or nothing is.
     """
 
     measure: Measure
     description: str
-    mutual: bool = True
     folds: Sequence[Any] | None = None
+
+    @property
+    def mutual(self) -> bool:
+        """Whether held-out data also train the models that evaluate other held-out data."""
+        return self.folds is None or len(self.folds) > 1
 
     @property
     def greater_is_better(self) -> bool:
@@ -114,7 +116,10 @@ class ValidationPlan(Plan):
     """Models of all data, evaluated on other items."""
 
     items: LabelledItems
-    mutual: bool = False
+
+    @property
+    def mutual(self) -> bool:
+        return False
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         return self.items.evaluate(self.measure, problem.path(values).scores(self.items.X))
@@ -287,7 +292,7 @@ class Planner(ABC, Generic[D]):
         if cv is not None or plan.folds is None or self._n_judged() < ENOUGH_UNITS:
             return plan
         fold = plan.folds[rng.randint(len(plan.folds))]
-        return replace(plan, folds=[fold], mutual=False, description=f"1 of {plan.description}")
+        return replace(plan, folds=[fold], description=f"1 of {plan.description}")
 
     @abstractmethod
     def _n_judged(self) -> int:
@@ -314,9 +319,7 @@ class QueryPlanner(Planner[LabelledItems]):
         if self.holds_out_pairs(cv):
             check_query_pairs(data, settings, constrained=constrained, parameter="cv")
             pairs = f"{m} items" if q == 1 else f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
-            return PairsPlan(
-                measure=self.measure, concordance=query_concordance, description=f"leave-pair-out over {pairs}"
-            )
+            return self._pairs(pairs)
         if cv is not None:
             return self._folds(cv)
         if q > 1:
@@ -326,9 +329,7 @@ class QueryPlanner(Planner[LabelledItems]):
         refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if is_concordance(self.measure) and not refused:
             host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
-            return PairsPlan(
-                measure=self.measure, concordance=query_concordance, description=f"leave-pair-out over {m} items"
-            )
+            return self._pairs(f"{m} items")
         return self.few(None)
 
     def _pairs(self, pairs: str) -> Plan:
@@ -367,10 +368,9 @@ class QueryPlanner(Planner[LabelledItems]):
             description = f"{len(splits)} folds of {'rows' if units is None else 'whole queries'} ({name})"
         held = [np.delete(all_rows, train) if units is None else test for train, test in splits]
         check_folds_leave_something(data, held, self.regression_weight, remedy=_REMEDY, parameter="cv")
-        mutual = len(splits) > 1
         if units is not None:
-            return UnitsPlan(measure=self.measure, description=description, folds=units, mutual=mutual)
-        return RowFoldsPlan(measure=self.measure, description=description, folds=splits, mutual=mutual)
+            return UnitsPlan(measure=self.measure, description=description, folds=units)
+        return RowFoldsPlan(measure=self.measure, description=description, folds=splits)
 
 
 class PreferencePlanner(Planner[PreferredItems]):
@@ -379,7 +379,7 @@ class PreferencePlanner(Planner[PreferredItems]):
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
         if not self.holds_out_pairs(cv):
             return self._folds(number_of_folds(cv), REPETITIONS)
-        check_preferred_pairs(self.data, constrained=constrained, parameter="cv")
+        check_preferred_pairs(self.data, constrained=constrained)
         pairs = f"{np.count_nonzero(self.data.preferences.strength)} comparable pairs: new items"
         return PairsPlan(
             measure=self.measure, concordance=preference_concordance, description=f"leave-pair-out over {pairs}"
@@ -399,17 +399,14 @@ class PreferencePlanner(Planner[PreferredItems]):
 
     def _folds(self, k: int | None, repetitions: int) -> Plan:
         """Plan for folds of items; or for each preference, group or component in turn, or folds of these."""
-        self._check_measure()
-        if self.data.new == "items":
-            folds, description = item_folds(self.data, k, range(repetitions))
-            return ItemFoldsPlan(measure=self.measure, description=description, folds=folds, mutual=len(folds) > 1)
-        units, description = preference_units(self.data, k)
-        return GroupsPlan(measure=self.measure, description=description, folds=units)
-
-    def _check_measure(self) -> None:
         if str(self.measure) not in ("disagreement", "pair_accuracy"):
             raise InputError(
                 f"Preferences are evaluated by 'disagreement' or 'pair_accuracy'; got scoring={str(self.measure)!r}, "
                 "which needs labels.",
                 parameter="scoring",
             )
+        if self.data.new == "items":
+            folds, description = item_folds(self.data, k, range(repetitions))
+            return ItemFoldsPlan(measure=self.measure, description=description, folds=folds)
+        units, description = preference_units(self.data, k)
+        return GroupsPlan(measure=self.measure, description=description, folds=units)

@@ -1,9 +1,14 @@
-"""Search over candidates and values of their parameter, evaluated by a plan and selected by a rule."""
+"""Search over candidates and values of their parameter, evaluated by a plan and selected by a rule.
+
+Rounding must not decide: averages that are equal in exact arithmetic differ in their last digits, depending on the
+order of the rows and on the number of threads. Every selection by a measure therefore compares with ``is_better`` and
+``reaches``. To add a rule, add a function and its name to ``RULES``.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from numbers import Real
@@ -16,13 +21,51 @@ from rankrls._compiled import blas_threads_for
 from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S, Solutions
-from rankrls._typing import AnyArray, Array, Values
+from rankrls._typing import AnyArray, Array, Mask, Values
 from rankrls.selection.plans import Plan
-from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
 T = TypeVar("T")
 _BAR: ContextVar[bool] = ContextVar("bar", default=False)
 """Whether a bar is shown: jobs inside it show no other."""
+EQUAL = 1e-10
+"""Relative difference up to which averages count as equal.
+
+It is far above the rounding of an average and far below any difference that a selection should rest on.
+"""
+Rule = Callable[[Array, Array, Array], int]
+"""Function of the goodness of each value (NaN if it could not be evaluated), its standard error, and the scale of its
+rounding; the simplest model is first."""
+
+
+def best(goodness: Array, error: Array, scale: Array) -> int:
+    """Index of the best value; ties go to the simplest."""
+    return int(best_within_rounding(goodness, scale).argmax())
+
+
+def one_standard_error(goodness: Array, error: Array, scale: Array) -> int:
+    """Index of the simplest value within one standard error of the best one (Breiman et al. 1984)."""
+    top = best(goodness, error, scale)
+    if np.isnan(error[top]):
+        return top
+    return int(reaches(goodness, goodness[top] - error[top], scale[top]).argmax())
+
+
+RULES: dict[str, Rule] = {"best": best, "one_se": one_standard_error}
+
+
+def best_within_rounding(goodness: Array, scale: Any) -> Mask:
+    """Mask of the entries that equal the largest one of their column, ignoring NaN."""
+    return np.asarray(reaches(goodness, np.fmax.reduce(goodness), scale))
+
+
+def is_better(new: Any, old: Any, scale: Any) -> Any:
+    """Whether a value exceeds another by more than rounding, for single values or arrays."""
+    return new > old + EQUAL * scale
+
+
+def reaches(value: Any, level: Any, scale: Any) -> Any:
+    """Whether a value is at least a level, up to rounding, for single values or arrays. False for NaN."""
+    return value >= level - EQUAL * scale
 
 
 class Entry(NamedTuple):
@@ -130,7 +173,7 @@ def search(
     data : Data
     plan : Plan
     rule : str
-        Key of :data:`rankrls.selection.rules.RULES`.
+        Key of :data:`RULES`.
     values : ndarray or None
         Values of the problems' parameter, the simplest model first; None for an automatic grid for each problem.
     """
