@@ -30,9 +30,13 @@ _GROUPS = "Pass qid, one query id per row; rankrls.group_to_qid makes them from 
 _VALIDATION = "Pass validation data as X_val, y_val and qid_val to an estimator that chooses, such as RankRLSCV."
 _TIMES = "Pass the pairs of rankrls.survival_pairs(time, event) to fit_pairs."
 FOREIGN = {
-    **dict.fromkeys(("group", "groups"), _GROUPS),
-    **dict.fromkeys(("eval_set", "eval_group", "eval_qid"), _VALIDATION),
-    **dict.fromkeys(("event", "time"), _TIMES),
+    "group": _GROUPS,
+    "groups": _GROUPS,
+    "eval_set": _VALIDATION,
+    "eval_group": _VALIDATION,
+    "eval_qid": _VALIDATION,
+    "event": _TIMES,
+    "time": _TIMES,
 }
 """Arguments of ``fit`` in other libraries, and their replacements here."""
 

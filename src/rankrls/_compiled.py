@@ -87,7 +87,7 @@ def n_threads() -> int:
 @cache
 def _processors(allowed: frozenset[int]) -> int:
     """Number of processors by joblib, cached because it reads files, which takes a sixth of the time of a small fit."""
-    return max(1, int(joblib.cpu_count()))
+    return int(joblib.cpu_count())
 
 
 def map_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:

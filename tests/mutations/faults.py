@@ -248,7 +248,7 @@ FAULTS = [
         "metrics/_measure.py",
         "metrics",
         ("np.where(sign == 0.0, 0.0, weight)", "weight"),
-        ('"docno": docno, "per_query"', '"docno": None, "per_query"'),
+        ("docno=docno, per_query=per_query)", "docno=None, per_query=per_query)"),
     ),
     *_planted(
         "metrics/_measure.py",

@@ -346,7 +346,10 @@ class Measure:
         if not len(labels):
             raise InputError("y_true is empty: there is nothing to evaluate.", parameter="y_true")
         check_finite("y_true", labels, "label")
-        scores = check_scores(y_score, len(labels))
+        scores = check_scores(y_score)
+        if len(scores) != len(labels):
+            problem = f"y_score has {len(scores)} rows but y_true has {len(labels)}: one score per label is needed."
+            raise InputError(problem, parameter="y_score")
         weights = check_weights(sample_weight, len(labels))
         layout = query_layout(qid, len(labels))
         values = self.per_query(labels, scores.reshape(len(labels), -1), layout, weights, docno)
@@ -519,8 +522,10 @@ def evaluate(
     >>> evaluate([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], measures=["mrr", "p@2", "disagreement"])
     {'mrr': 1.0, 'p@2': 0.5, 'disagreement': 0.4}
     """
-    data: Values = {"qid": qid, "sample_weight": sample_weight, "docno": docno, "per_query": per_query}
-    return {name: measure(y_true, y_score, **data) for name, measure in named_measures(measures, convention).items()}
+    return {
+        name: measure(y_true, y_score, qid=qid, sample_weight=sample_weight, docno=docno, per_query=per_query)
+        for name, measure in named_measures(measures, convention).items()
+    }
 
 
 def preference_accuracy(
@@ -627,16 +632,11 @@ def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any
     return labels[known], np.asarray(scores)[known], qid, None if weights is None else weights[known]
 
 
-def check_scores(y_score: Any, n_rows: int | None = None) -> Array:
-    """Scores as a finite float64 vector or matrix, with ``n_rows`` rows if that is given."""
+def check_scores(y_score: Any) -> Array:
+    """Scores as a finite float64 vector or matrix."""
     scores = numbers_of("y_score", y_score)
     if scores.ndim not in (1, 2):
         raise InputError(f"y_score must have shape (m,) or (m, columns); got {scores.shape}.", parameter="y_score")
-    if n_rows is not None and len(scores) != n_rows:
-        raise InputError(
-            f"y_score has {len(scores)} rows but y_true has {n_rows}: one score per label is needed.",
-            parameter="y_score",
-        )
     check_finite("y_score", scores, "score")
     return scores
 
