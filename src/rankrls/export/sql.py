@@ -94,16 +94,17 @@ def to_sql(
     parts = [] if offset is None else [_number(offset)]
     if isinstance(function, Weights):
         weights = function.weights[:, check_target(target, function.weights.shape[1])]
-        used = np.flatnonzero(weights).tolist()
-        table.refuse(used)
-        parts += [f"{_number(weights[j])} * {scaled(j)}" for j in used]
+        used = np.flatnonzero(weights)
+        parts += [f"{_number(weights[j])} * {scaled(j)}" for j in used.tolist()]
     else:
         check_target(target, 1)
-        table.refuse(function.features)
+        used = function.features
         for j, threshold, weight in zip(function.features.tolist(), function.thresholds, function.weights, strict=True):
             value = scaled(j)
             limit = _number(threshold)
             parts.append(f"CASE WHEN {value} > {limit} THEN {_number(weight)} WHEN {value} <= {limit} THEN 0e0 END")
+    reasons = dict.fromkeys(TEXT_FEATURES, "SQL does not find the words of texts")
+    refuse("SQL", ((features[j], reasons.get(features[j].kind, "")) for j in used.tolist()), matches=False)
     text = f"CAST({_sum(parts or ['0e0'])} AS DOUBLE PRECISION) AS {_name(name)}"
     return Exported(text, ("NULL is a missing cell; NaN and empty texts are not.",))
 
@@ -115,11 +116,6 @@ class _Table:
     features: Sequence[EncodedFeature]
     encoder: TableEncoder | None
     dialect: str
-
-    def refuse(self, used: Any) -> None:
-        """One error about all features of texts that a model needs."""
-        reasons = dict.fromkeys(TEXT_FEATURES, "SQL does not find the words of texts")
-        refuse("SQL", ((self.features[j], reasons.get(self.features[j].kind, "")) for j in used), matches=False)
 
     def value(self, feature: EncodedFeature) -> str:
         """The value of a feature."""
