@@ -14,5 +14,5 @@ def test_in_one_go(capsys, monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     example = importlib.import_module("reranking_by_embeddings")
     report = example.main(MODULES, n_components=20, n_candidates=20, n_basis=50)
-    assert {"cosine", "linear", "Gaussian"} <= {*report.names}
+    assert {"cosine", "linear", "Gaussian"} <= {*report.measures["ndcg@10"].means}
     assert str(report) in capsys.readouterr().out
