@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -43,7 +42,7 @@ from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.learners.paths import PathSolutions, PursuitPath, orthogonal_part
-from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.scorer import Scorer
 
 _EQUAL = 1e-10
@@ -341,8 +340,6 @@ def _one_item_out(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
     """
     w = graph.weights
     m = graph.n_rows
-    if len(graph.starts) > 2:
-        return np.ones(m), 1.0
     wrong = "ties" if graph.excludes_ties else "regression_weight" if graph.e3 else ""
     if balance != "examples" and np.ptp(w) > 0.0:
         wrong = wrong or "balance"
@@ -355,11 +352,6 @@ def _one_item_out(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
         )
     growth = {"examples": 1.0, "pairs": m / (m - 1.0), "queries": max(m - 2.0, 1.0) / (m - 1.0)}
     return 1.0 - w / w.sum(), growth[balance]
-
-
-def _one_preference_out(graph: PreferenceGraph) -> tuple[Array, float]:
-    """The same for preferences, which have no intercept."""
-    return np.ones(graph.n_rows), 1.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -399,7 +391,10 @@ class GreedyProblem(Problem["PathSolutions[ForwardPath]"]):
         alpha = self.candidate.alpha
         (graph,) = self.data.numeric_graphs(setting)
         rows = block_rows(self.data.X, graph)
-        slack, growth = graph.by_kind(partial(_one_item_out, balance=setting.balance), _one_preference_out)
+        slack = np.ones(graph.n_rows)
+        growth = 1.0
+        if isinstance(graph, LabelledGraph) and len(graph.starts) == 2:
+            slack, growth = _one_item_out(graph, setting.balance)
         return take_forward(rows, graph.target[:, 0], alpha, self.candidate.most, slack, alpha * growth)
 
     def path(self, values: Array) -> PathSolutions[ForwardPath]:

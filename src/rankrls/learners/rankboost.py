@@ -36,6 +36,7 @@ from rankrls._compiled import compiled, map_threads
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.runs import dense_rows
 
 _TIE = 1e-11
 """Difference of r below which two stumps are equally good: r is a sum of m terms, rounded depending on row order."""
@@ -208,7 +209,7 @@ class Stumps:
         X = columns_of(X) if sparse.issparse(X) else X
         scores = np.zeros(X.shape[0])
         for feature, threshold, weight in zip(self.features, self.thresholds, self.weights, strict=True):
-            scores = scores + weight * (_column(X, feature) > threshold)
+            scores = scores + weight * (dense_rows(X[:, [feature]], slice(None))[:, 0] > threshold)
             yield scores
 
 
@@ -265,11 +266,6 @@ def columns_of(X: Matrix) -> sparse.csc_array:
     out.sum_duplicates()
     out.eliminate_zeros()
     return out
-
-
-def _column(X: Matrix, feature: int) -> Array:
-    values = X[:, [feature]]
-    return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)[:, 0]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
