@@ -109,6 +109,7 @@ def test_the_kind_of_table_does_not_matter():
         "polars": pl.DataFrame(table),
         "pyarrow": pa.table(table),
         "chunks": pa.concat_tables([pa.table(frame[:50]), pa.table(frame[50:])]),
+        "concatenated": pd.concat([frame[:50], frame[50:]]).convert_dtypes(dtype_backend="pyarrow"),
     }
     wanted = TableEncoder(**QUERY).fit_transform(table)
     for name, each in tables.items():

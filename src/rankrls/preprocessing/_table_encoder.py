@@ -177,13 +177,13 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
     import pyarrow as pa
 
     types = pa.types
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    elif not isinstance(values, pa.Array):
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
             values = pa.array(values, from_pandas=True)
         except pa.ArrowException:  # cells of several types are texts
             values = pa.array([None if is_missing(cell) else spelled_cell(cell) for cell in values], pa.string())
+    if isinstance(values, pa.ChunkedArray):  # also from pandas
+        values = values.combine_chunks()
     declared = types.is_dictionary(values.type)
     if declared:
         known = values.dictionary  # string views, as in polars, cannot be taken by number
