@@ -39,7 +39,7 @@ def test_held_out_queries_are_scored_as_by_refits(case, seed):
     graph = case.graph
     equations = normal_equations(graph, case.X)
     alphas = np.array([1.0, 1e-3, 1e-5]) * max(float(np.trace(equations.gram)), 1.0)
-    found = hold_out_signed(equations, graph, case.X, alphas, signs)
+    found = hold_out_signed(equations, graph, case.X, alphas, signs, np.arange(len(graph.starts)))
     held = graph.restore(found[0])
     for query in set(case.q):
         out = case.q == query
@@ -58,7 +58,8 @@ def test_what_only_a_held_out_query_determines_gets_no_weight():
         y = X[:, 0] + 1e-3 * X[:, 2]
         graph = LabelledGraph.build(y, q)
         equations = normal_equations(graph, X)
-        found = hold_out_signed(equations, graph, X, np.array([1e-9]), np.ones(3, dtype=np.int8))
+        signs, units = np.ones(3, dtype=np.int8), np.arange(len(graph.starts))
+        found = hold_out_signed(equations, graph, X, np.array([1e-9]), signs, units)
         held = graph.restore(found[0])[0, alone]
         np.testing.assert_allclose(held, X[alone, 0], atol=1e-6)
 

@@ -8,6 +8,8 @@ chapter 23).
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -92,33 +94,24 @@ def _solved_again(R: Array, target: Array, x: Array) -> Array:
     return x
 
 
-def hold_out_signed(
-    equations: Equations,
-    graph: Graph,
-    X: Matrix,
-    alphas: Array,
-    signs: Signs,
-    *,
-    units: Index | None = None,
-) -> Array:
-    """Scores of each unit of a part by the sign-constrained model of all other units; see ``hold_out``.
+def hold_out_signed(equations: Equations, graph: Graph, X: Matrix, alphas: Array, signs: Signs, units: Index) -> Array:
+    """Scores of each unit of a graph by the sign-constrained model of all other units; see ``hold_out``.
 
     No pair spans two queries, so the normal equations without a unit are those of all data minus those of the unit. The
     constrained problem is solved again for them. O(u n^2 + alphas n^3) for a unit of u rows.
     """
-    bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
     deviations, centres = graph.read(X)
     full = np.linalg.norm(signed_path(equations, alphas, signs), axis=1)
     scores, levels, off = np.zeros((3, equations.right.shape[1], len(alphas), len(deviations)))
-    for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for a, b in pairwise(units.tolist()):
         unit = graph.part(a, b)
         rows = slice(graph.starts[a], graph.starts[b])
         w = signed_path(equations - Equations.of(unit, X), alphas, signs)
-        scores[..., rows] = np.einsum("ij,ajt->tai", deviations[rows], w, optimize=True)
+        of_targets = w.transpose(2, 0, 1)
+        scores[..., rows] = of_targets @ deviations[rows].T
         norms = np.maximum(np.linalg.norm(w, axis=1), full).T
         off[..., rows] = _OFF * norms[..., None] * np.linalg.norm(deviations[rows], axis=1)
         if centres is not None:
-            of_query = np.einsum("ij,ajt->tai", centres[a:b], w, optimize=True)
-            levels[..., rows] = np.repeat(of_query, np.diff(unit.starts), axis=-1)
+            levels[..., rows] = np.repeat(of_targets @ centres[a:b].T, np.diff(unit.starts), axis=-1)
     graph.tie(scores, off, levels)
     return scores

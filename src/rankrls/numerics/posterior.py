@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankrls._arrays import squared_lengths
 from rankrls._errors import InputError
 from rankrls._typing import Array
 from rankrls.numerics.graph import Graph
@@ -93,7 +94,7 @@ class Evidence:
 def feature_differences(smoother: Smoother, alpha: float, D: Array) -> tuple[Array, Array]:
     """Means and variances of score differences, from the differences (pairs, n) of the weighted features."""
     mean = D @ smoother.path(np.array([alpha]))[0, :, 0]
-    return mean, _squares((D @ smoother.directions) * np.sqrt(_inverse(smoother, alpha)))
+    return mean, squared_lengths((D @ smoother.directions) * np.sqrt(_inverse(smoother, alpha)), axis=1)
 
 
 def kernel_differences(
@@ -114,15 +115,11 @@ def kernel_differences(
     mean = across @ smoother.path(np.array([alpha]))[0, :, 0]
     if isinstance(smoother, ItemSmoother):
         # features whose inner product is the kernel; for a new item, those of its projection onto their span
-        features = across @ (smoother.basis / np.sqrt(np.einsum("ij,ij->j", smoother.features, smoother.features)))
-        known = _squares((features @ smoother.directions) * inverse)
-        return mean, np.maximum(known + (own - _squares(features)) / alpha, 0.0)
+        features = across @ (smoother.basis / np.sqrt(squared_lengths(smoother.features, axis=0)))
+        known = squared_lengths((features @ smoother.directions) * inverse, axis=1)
+        return mean, np.maximum(known + (own - squared_lengths(features, axis=1)) / alpha, 0.0)
     factored = smoother.graph.factor_rows(np.ascontiguousarray(across.T)).T
-    return mean, np.maximum(own - _squares((factored @ smoother.directions) * inverse), 0.0) / alpha
-
-
-def _squares(rows: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+    return mean, np.maximum(own - squared_lengths((factored @ smoother.directions) * inverse, axis=1), 0.0) / alpha
 
 
 def _inverse(smoother: Smoother, alpha: float) -> Array:

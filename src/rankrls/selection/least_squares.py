@@ -240,7 +240,7 @@ class SignedSolver(PrimalSolver):
         seconds = (perf_counter() - start) * (len(bounds) - 1)
         job = f"Holding out {len(bounds) - 1} parts, with constrained weights of {len(alphas)} alphas for each,"
         warn_of_cost(seconds, job, "Use a few folds (cv), or fewer alphas.", "positive")
-        held = hold_out_signed(self.equations, graph, part.X, alphas, self.signs, units=bounds)
+        held = hold_out_signed(self.equations, graph, part.X, alphas, self.signs, bounds)
         return [judge(graph, held)]
 
 
