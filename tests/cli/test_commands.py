@@ -163,8 +163,8 @@ def test_from_rows_to_rankings_comparison_and_export(files, works):
     assert len(ranked) == 1 + 12 * 3
     best = np.flatnonzero(scores[:8] == scores[:8].max())[0]
     assert ranked[1][:3] == ["300", "1", f"d{best}"]
-    trec = works("rank", "a.rankrls", "test.txt", "--format", "trec", "--run", "mine").out.splitlines()[0].split()
-    assert (trec[0], trec[2], trec[3], trec[5]) == ("300", f"d{best}", "1", "mine")
+    trec = works("rank", "a.rankrls", "test.txt", "--format", "trec").out.splitlines()[0].split()
+    assert (trec[0], trec[2], trec[3], trec[5]) == ("300", f"d{best}", "1", "rankrls")
     by_model = works("evaluate", "a.rankrls", "test.txt", "--per-query", "--json").json
     by_scores = works("evaluate", "--scores", "a.csv", "test.txt", "--json").json
     assert by_model["measures"] == by_scores["measures"]

@@ -24,14 +24,23 @@ from rankrls.io.rows import Schema, stack_rows
 from rankrls.io.writing import write_blocks
 from rankrls.metrics._scorer import scales_by_query
 from rankrls.models._pipelines import check_target
-from rankrls.persistence.stored import StoredModel, encoder_of_items, stored_model
+from rankrls.persistence.stored import StoredModel, encoder_of_items
 from rankrls.survival import survival_pairs
 
 Columns: TypeAlias = Mapping[str, Any]
 """Arrays of one length by the names of columns; None for a column that is not there."""
 _IN_MEMORY = (
-    *("all_rows", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
-    *("position", "impressions", "device"),
+    "all_rows",
+    "group",
+    "event",
+    "pairs",
+    "unlabelled",
+    "left",
+    "right",
+    "preferred",
+    "position",
+    "impressions",
+    "device",
 )
 _MOST_PAIRS = 1_000_000
 """Comparable pairs of patients, of which a fit takes about 0.2 gigabytes."""
@@ -84,12 +93,6 @@ def score_parts(parts: Iterable[Rows], score: Callable[[Rows], Array], path: Pat
         scores.append(score(part))
         seen.append(replace(part, X=part.X[:, :0].copy()))  # a view would keep the features
     return replace(stack_rows(seen), path=str(path)), np.concatenate(scores)
-
-
-def load_model(path: Path, report: Report) -> StoredModel:
-    """Load a model file."""
-    with report.working("loading", path):
-        return stored_model(path)
 
 
 def score_rows(stored: StoredModel, table: Rows, report: Report) -> Array:
@@ -148,8 +151,7 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
         report.note(f"{path}: {votes.n_left_out} votes between equal items are left out.")
     if encoder is None:
         encoder, kind = encoder_of_items(votes)
-        what = "names, each with its own rating" if kind == "names" else "texts, whose words are features"
-        report.note(f"the sides of {path} are read as {what}.")
+        report.note(f"the sides of {path} are read as {kind}.")
     if encoder.categorical == "item" and "" in votes.items:
         load_sides(path, options.left, options.right)  # refuses empty cells, with their row
     X = encoder.transform({"item": votes.items})
@@ -165,21 +167,18 @@ def comparable_pairs(table: Rows, report: Report) -> PairTable:
     try:
         winners, losers = survival_pairs(table.y, table.event, qid=table.qid, max_pairs=_MOST_PAIRS)
     except InputError as error:
-        name = "label" if error.parameter == "time" else error.parameter
-        raise error.replace(parameter=name, file=table.path, line=table.line_of(error.row)) from None
+        raise error.replace(file=table.path, line=table.line_of(error.row)) from None
     if len(winners) == _MOST_PAIRS:
         report.note(f"{table.path}: {_MOST_PAIRS:,} of the comparable pairs of patients are drawn.")
     return PairTable(winners, losers, None, None, None, table.path, table.sha256)
 
 
-def write_columns(
-    output: str, report: Report, parts: Iterable[Columns], lines: Callable[[Columns], str], *, head: str = ""
-) -> Result:
+def write_columns(output: str, report: Report, parts: Iterable[Columns], lines: Callable[[Columns], str]) -> Result:
     """Write columns as lines, or as a table if the file's name is that of a table; "-" is standard output."""
     parts = iter(parts)
     first = next(parts)  # nothing is written before the first part is there
     parts = chain([first], parts)
-    text = chain((head,), map(lines, parts))
+    text = map(lines, parts)
     if output == "-":
         return Result(text=text)
     with report.working("writing", output):

@@ -31,8 +31,18 @@ ENGINES = ("solr", "elasticsearch", "opensearch", "elasticsearch-query", "onnx",
 GROUPS = ("data", "model", "choice", "output")
 DEBUG = "RANKRLS_DEBUG"
 FILE = click.Path(path_type=Path)
-_IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+_IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 _OUTPUTS = ("save", "html", "output", "out")
+_FLAGS = {
+    "n_features": "--features",
+    "feature_names": "--names",
+    "X_val": "--vali",
+    "scoring": "--metric",
+    "alpha": "--alphas",
+    "groups": "--group",
+    "item_id": "--id",
+}
+"""Options for parameters of other names."""
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -59,9 +69,7 @@ def grid(text: str) -> Any:
 
 def assignment(text: str) -> tuple[str, Any]:
     """``name=value``, where the value is a literal of JSON or Python, several between commas, or a word."""
-    name, sign, value = text.partition("=")
-    if not sign or not name.strip():
-        raise click.BadParameter(f"{text!r} is not name=value.")
+    name, _, value = text.partition("=")
     return name.strip(), literal(value.strip())
 
 
@@ -198,16 +206,7 @@ LEARNING = [
 ]
 
 
-class InOrder(click.Group):
-    """A program whose help lists the commands in their own order."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands."""
-        return [*self.commands]
-
-
 @click.group(
-    cls=InOrder,
     invoke_without_command=True,
     epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls",
     context_settings={"max_content_width": 110, "show_default": True},
@@ -311,7 +310,6 @@ def predict() -> None:
     *MODEL_AND_DATA,
     output("N", "--top", "Number of items of each query to list; all by default.", "-k"),
     output(["tsv", "trec"], "--format", "Format of the lines.", "layout", default="tsv"),
-    output("NAME", "--run", "Name of the run in trec lines, one word.", default="rankrls"),
     OUTPUT,
     GLOBAL,
     TARGET,
@@ -382,7 +380,6 @@ def evaluate() -> None:
     *COLUMNS,
     *MEASURES,
     output("FILE", "--html", "Web page with charts to write."),
-    output("N", "--top", "Number of most changed queries to show.", default=5),
     JSON,
 )
 def compare() -> None:
@@ -445,6 +442,7 @@ def convert() -> None:
         "A,B[,C]",
         "--parts",
         "Shares of the queries for train, vali and test, or for train and test.",
+        type=literal,
         default="60,20,20",
     ),
     output("K", "--folds", "Write folders Fold1 to FoldK instead, as in LETOR.", type=click.IntRange(3)),
@@ -493,7 +491,7 @@ def run(argv: list[str]) -> int:
     except click.Abort:
         return 130
     except Exception as error:
-        if os.environ.get(DEBUG, "") not in ("", "0"):
+        if os.environ.get(DEBUG):
             traceback.print_exception(error)
         status, text = _status_and_text(error)
         print_line(f"error: {text}")
@@ -505,8 +503,7 @@ def _with_options(message: Warning | Exception | str) -> str:
     """A message with the options of the command line in place of the parameters of Python; errors name theirs."""
     if not isinstance(message, Located):
         return str(message)
-    flags = {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
-    flags |= {"scoring": "--metric", "alpha": "--alphas", "groups": "--group", "item_id": "--id"}
+    flags = dict(_FLAGS)
     options = [p for each in root.commands.values() for p in each.params if isinstance(p, GroupedOption)]
     flags |= {each.flag[2:].replace("-", "_"): each.flag for each in options}
     text = message.message

@@ -24,10 +24,7 @@ _NAMES = {
     "qid": ("qid", "query", "search", "session", "user"),
     "id": ("docid", "doc", "sku", "asin", "document", "item", "product", "url", "id"),
     "time": ("time", "days", "months", "years", "duration", "survival", "followup", "os", "pfs"),
-    "event": (
-        *("event", "status", "died", "dead", "death", "relapse", "recurrence", "failure", "observed"),
-        *("censored", "censoring"),
-    ),
+    "event": ("event", "status", "died", "dead", "death", "relapse", "recurrence", "failure", "censored", "censoring"),
     "preferred": ("winner", "preferred", "preference", "choice", "vote"),
     "group": ("voter", "judge", "annotator", "prompt", "question", "group"),
 }

@@ -78,25 +78,26 @@ class Report:
     def show(self, result: Result) -> None:
         """Print a result."""
         try:
-            self._print(result)
+            if self.as_json:
+                found = {"command": self.command, **result.found, "seconds": self.seconds, "notes": self.notes}
+                print(json.dumps(plain_json(found), indent=2, allow_nan=False))
+            elif not (result.optional and self.quiet):
+                _print(result)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader of the output, such as head, has closed it
             flush_output()
 
-    def _print(self, result: Result) -> None:
-        if self.as_json:
-            found = {"command": self.command, **result.found, "seconds": self.seconds, "notes": self.notes}
-            print(json.dumps(plain_json(found), indent=2, allow_nan=False))
-        elif not (result.optional and self.quiet):
-            for table in [table for table in result.tables if table.rows]:
-                columns, *rows = [[printable(str(cell)) for cell in row] for row in (table.columns, *table.rows)]
-                print(printable(table.title), table_text(columns, rows, left=table.left), sep="\n", end="\n\n")
-            for text in result.text:
-                if isinstance(text, str):
-                    sys.stdout.write(printable(text))
-                else:
-                    sys.stdout.flush()
-                    sys.stdout.buffer.write(text)
+
+def _print(result: Result) -> None:
+    for table in [table for table in result.tables if table.rows]:
+        columns, *rows = [[printable(str(cell)) for cell in row] for row in (table.columns, *table.rows)]
+        print(printable(table.title), table_text(columns, rows, left=table.left), sep="\n", end="\n\n")
+    for text in result.text:
+        if isinstance(text, str):
+            sys.stdout.write(printable(text))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text)
 
 
 def flush_output() -> None:
@@ -148,10 +149,8 @@ def cell_text(value: Any) -> str:
 
 
 def values_table(title: str, values: Mapping[str, Any]) -> Table:
-    """A row for each value that is not empty."""
-    empty: Any = (None, "", [], {})
-    rows = [[name, cell_text(value)] for name, value in values.items() if value not in empty]
-    return Table(title, ["", ""], rows, left=2)
+    """A row for each value."""
+    return Table(title, ["", ""], [[name, cell_text(value)] for name, value in values.items()], left=2)
 
 
 def features_table(chosen: Sequence[Mapping[str, Any]]) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import suppress
 from typing import Any
 
 from rankrls._errors import InputError
@@ -60,7 +59,10 @@ def split(options: Options, report: Report) -> Result:
     """Split a file into parts of whole queries."""
     data = options.data
     folder = options.folder
-    shares = _shares(options.parts)
+    shares = options.parts if isinstance(options.parts, tuple) else ()
+    if len(shares) not in _PARTS or not all(isinstance(each, int | float) and 0 < each < math.inf for each in shares):
+        problem = f"--parts must be two or three positive numbers, as in 60,20,20; got {options.parts!r}."
+        raise InputError(problem, parameter="parts")
     check_outside(filter(None, (data, options.group)), folder)
     with report.working("reading", data):
         records = read_records(data, options.reading(), report.note)
@@ -83,13 +85,3 @@ def split(options: Options, report: Report) -> Result:
             found[part] = {"path": str(folder / name), "queries": len(queries), "rows": len(rows)}
     table = Table.of(f"Parts of {data}", found.values(), ("path", "queries", "rows"))
     return Result({"data": str(data), "seed": options.seed, "parts": found}, [table], optional=True)
-
-
-def _shares(text: str) -> list[float]:
-    """Two or three positive numbers."""
-    with suppress(ValueError):
-        found = [float(each) for each in text.split(",")]
-        if len(found) in _PARTS and all(0 < share < math.inf for share in found):
-            return found
-    problem = f"--parts must be two or three positive numbers, as in 60,20,20; got {text!r}."
-    raise InputError(problem, parameter="parts")

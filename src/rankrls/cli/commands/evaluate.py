@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.cli._files import comparable_pairs, load_model, read_and_score
+from rankrls.cli._files import comparable_pairs, read_and_score
 from rankrls.cli._options import Options, flag, given
 from rankrls.cli._report import Report, Result, Table, measure_text
 from rankrls.comparison import (
@@ -25,6 +25,7 @@ from rankrls.comparison import (
 from rankrls.io import load_qrels, load_run
 from rankrls.io.preferences import read_pairs
 from rankrls.metrics._measure import RUN_MEASURES, ByDocument, join_run, resolve_measure
+from rankrls.persistence.stored import stored_model
 
 Evaluated: TypeAlias = tuple[dict[str, Any], dict[str, Judgement], list[Any]]
 """Facts about a ranking, its measures, and the ids of its queries."""
@@ -56,7 +57,7 @@ def _of_rows(options: Options, report: Report) -> Evaluated:
     *models, options.data = options.files
     if len(models) != (options.scores is None):
         raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores (scores).", parameter="scores")
-    stored = [load_model(path, report) for path in models]
+    stored = [stored_model(path) for path in models]
     for each in stored:
         columns = each.schema.columns
         if not options.by_pairs and options.label in (None, columns.get("label")):
@@ -94,9 +95,8 @@ def _of_run(options: Options, report: Report) -> Evaluated:
     (path,) = options.files
     qrels, runs = _read_runs(options, options.files, report)
     run = join_run(qrels, runs[path])
-    judged = {}
-    for name in options.metrics or RUN_MEASURES:
-        judged[name] = judgement_of(run.per_query(resolve_measure(name, options.tool)))
+    measures = {name: resolve_measure(name, options.tool) for name in options.metrics or RUN_MEASURES}
+    judged = {name: judgement_of(run.per_query(measure)) for name, measure in measures.items()}
     about = {"scores_of": str(path), "qrels": str(options.qrels), "counts": run.counts}
     return about, judged, run.layout.ids.tolist()
 
@@ -125,9 +125,8 @@ def compare(options: Options, report: Report) -> Result:
     paths = [*dict.fromkeys([*runs, *options.models, *given({"baseline": options.baseline}).values()])]
     if len(paths) < 2:
         raise InputError("compare needs DATA and two or more different models or files of scores.", parameter="models")
-    names = {path: path.stem for path in paths}
-    if len(set(names.values())) < len(paths):
-        names = {path: str(path) for path in paths}
+    stems = [path.stem for path in paths]
+    names = {path: path.stem if stems.count(path.stem) == 1 else str(path) for path in paths}
     how: dict[str, Any] = {"convention": options.tool, "baseline": names.get(options.baseline)}
     if options.qrels is not None:
         source = options.qrels
@@ -137,10 +136,10 @@ def compare(options: Options, report: Report) -> Result:
         comparison = partial(compare_runs, qrels, rankings, measures=options.metrics or RUN_MEASURES)
     else:
         source = options.data
-        models = [load_model(path, report) for path in paths if _is_model(path)]
-        files = [path for path in paths if path not in [stored.path for stored in models]]
+        models = {path: stored_model(path) for path in paths if _is_model(path)}
+        files = [path for path in paths if path not in models]
         reading = options.reading(queries="optional", labels="required")
-        data, scores = read_and_score(options, models, files, reading, report)
+        data, scores = read_and_score(options, [*models.values()], files, reading, report)
         if data.qid is None:
             problem = "compare needs query ids. Name their column (qid), or evaluate each model."
             raise InputError(problem, parameter="qid", file=data.path)
@@ -150,11 +149,13 @@ def compare(options: Options, report: Report) -> Result:
     with report.working("comparing", bars=True):
         compared = comparison(**how)
     if options.html is not None:
-        files_of = {"data": str(source)} | {names[path]: str(path) for path in paths}
-        compared.save_html(options.html, title=f"Rankings of {source.name}", about=files_of)
-        report.note(f"the page is {options.html}")
-    tables = [Table(*table) for table in compared.tables(str(source), top=options.top)]
-    return Result(about | compared.as_dict(top=options.top), tables)
+        compared.save_html(
+            options.html,
+            title=f"Rankings of {source.name}",
+            about={"data": str(source)} | {names[path]: str(path) for path in paths},
+        )
+    tables = [Table(*table) for table in compared.tables(str(source))]
+    return Result(about | compared.as_dict(), tables)
 
 
 def _is_model(path: Path) -> bool:

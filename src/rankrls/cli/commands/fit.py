@@ -54,8 +54,16 @@ _SCALERS = {
 }
 _EXCLUSIVE = {
     "preferred": (
-        *("label", "qid", "id", "features", "ignore", "all_rows"),
-        *("unlabelled", "vali", "pairs", "event"),
+        "label",
+        "qid",
+        "id",
+        "features",
+        "ignore",
+        "all_rows",
+        "unlabelled",
+        "vali",
+        "pairs",
+        "event",
     ),
     "pairs": ("event",),
     "position": ("preferred", "pairs", "event", "unlabelled"),
@@ -126,14 +134,20 @@ def fit(options: Options, report: Report) -> Result:
         tables.append(features_table(found["selected_features"]))
     if options.votes and study.encoder.categorical == "item":
         votes: Any = study.pairs["train"]
-        about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
-        board = leaderboard(votes.winners, votes.losers, names=votes.items, **about)
+        board = leaderboard(
+            votes.winners,
+            votes.losers,
+            strength=votes.strength,
+            weight=votes.weight,
+            groups=votes.groups,
+            names=votes.items,
+        )
         found |= {"leaderboard": records(board.columns), "leaderboard_confidence": board.confidence}
         title = f"Leaderboard of {len(board.rows)} items (--json has all)"
         tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
-    shown, text = _shown(study, found, *tables)
+    printed, text = _printed(study, found, *tables)
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
-    return Result(found, shown, [*text, f"Saved {options.save}   ({took})\n"], optional=True)
+    return Result(found, printed, [*text, f"Saved {options.save}   ({took})\n"], optional=True)
 
 
 def cv(options: Options, report: Report) -> Result:
@@ -148,7 +162,7 @@ def cv(options: Options, report: Report) -> Result:
     measure = found["selection"]["measure"]
     names = [name for name in curve[0] if name in ("alpha", *_SCORES) or len({str(entry[name]) for entry in curve}) > 1]
     candidates = [{"": "chosen" if k == best else "", **entry} for k, entry in enumerate(curve)]
-    tables, text = _shown(study, found, Table.of(f"Candidates, by held-out {measure}", candidates, ["", *names]))
+    tables, text = _printed(study, found, Table.of(f"Candidates, by held-out {measure}", candidates, ["", *names]))
     if options.nested:
         with report.working("nested", "choice", bars=True):
             nested = replace(nested_estimate(**_rows(study, "nested")), measure=measure)
@@ -173,10 +187,14 @@ def _rows(study: Study, parameter: str) -> dict[str, Any]:
     if is_dataset(options.train) or options.given(*others) or table.position is not None:
         problem = f"--{parameter} needs one file of labelled rows, without {few([f'--{name}' for name in others])}."
         raise InputError(problem, parameter=parameter)
-    event = table.event
-    items = None if event is None else table.docids
-    estimator = study.estimator
-    return {"estimator": estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event, "item_id": items}
+    return {
+        "estimator": study.estimator,
+        "X": table.X,
+        "y": table.y,
+        "qid": table.qid,
+        "event": table.event,
+        "item_id": None if table.event is None else table.docids,
+    }
 
 
 def _found(study: Study) -> dict[str, Any]:
@@ -221,7 +239,7 @@ def _found(study: Study) -> dict[str, Any]:
     return found
 
 
-def _shown(study: Study, found: Mapping[str, Any], *middle: Table) -> tuple[list[Table], list[str]]:
+def _printed(study: Study, found: Mapping[str, Any], *middle: Table) -> tuple[list[Table], list[str]]:
     """The data, the tables of one command, the choice and the measures; and text after them."""
     known = study.attributes
     selection = found["selection"]
@@ -237,13 +255,14 @@ def _shown(study: Study, found: Mapping[str, Any], *middle: Table) -> tuple[list
     for name in dict.fromkeys(name for each in measures.values() for name in each):
         values = [each.get(name, {}) for each in measures.values()]
         rows.append([name, *(measure_text(each.get("value"), each.get("standard_error")) for each in values)])
-    data = [{"role": role, **part, "queries": part["queries"] or "one ranking"} for role, part in found["data"].items()]
+    data = [{"role": role, **part} for role, part in found["data"].items()]
     pairs = [{"role": role, **part} for role, part in found["pairs"].items()]
-    uses = [*found["columns_used"].values()]
     tables = [
         Table.of("Data", data, ("role", "path", "labels", "rows", "queries", "features"), left=3),
         Table.of("Preferences", pairs, ("role", "path", "preferences", "ties", "items", "groups"), left=2),
-        Table.of("Columns", uses, ("name", "kind", "reason", "n_missing", "n_features"), left=3),
+        Table.of(
+            "Columns", found["columns_used"].values(), ("name", "kind", "reason", "n_missing", "n_features"), left=3
+        ),
         *middle,
         values_table(title, choice),
         Table("Measures, ± standard error", ["", *(role.replace("_", " ") for role in measures)], rows),
@@ -252,8 +271,7 @@ def _shown(study: Study, found: Mapping[str, Any], *middle: Table) -> tuple[list
     if "propensities_" in known:
         text.append(f"Examination by position\n{known['propensities_']}\n\n")
     if not np.isnan(selection["optimism"]):
-        bias = f"{selection['optimism']:.4f}"
-        text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias}).\n")
+        text.append(f"The score is the held-out one minus the estimated selection bias, {selection['optimism']:.4f}.\n")
     return tables, text
 
 
@@ -384,8 +402,7 @@ def _open(study: Study) -> None:
     report = study.report
     check_streamed(options, options.train)
     if study.encoder is not None:
-        problem = f"--columns needs all rows in memory, and {options.train} is a folder or a pattern."
-        raise InputError(f"{problem} rankrls split draws single files from it, and --ignore leaves columns out.")
+        raise InputError("Columns are encoded in memory. rankrls split draws single files from a folder or a pattern.")
     with report.working("opening", options.train):
         study.tables = {role: open_dataset(path, **options.roles) for role, path in study.files.items()}
     if study.scaler is not None:
@@ -401,8 +418,7 @@ def _note_suspicious(table: Rows, report: Report) -> None:
     found = suspicious_features(table.X, table.y, table.qid, feature_names=table.feature_names)
     names = table.feature_ids
     if ids := [names[k] for k in found.ids]:
-        out = f"leave it out with --ignore {','.join(ids[:3])}"
-        report.note(f"{few(ids)}: whole numbers that look like ids; {out}.")
+        report.note(f"{few(ids)}: whole numbers that look like ids. --ignore leaves columns out.")
     if leaks := [names[k] for k in found.leaks]:
         report.note(f"{few(leaks)}: this feature alone sorts all rows by label. It may be computed from the labels.")
 

@@ -8,21 +8,21 @@ from inspect import signature
 from rankrls import export as engines, inspection
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
-from rankrls.cli._files import load_model, read
+from rankrls.cli._files import read
 from rankrls.cli._options import Options, given
 from rankrls.cli._report import Report, Result, features_table, values_table
 from rankrls.io._text import few
 from rankrls.io.files import read_names
 from rankrls.io.rows import row_of
 from rankrls.persistence import read_info
-from rankrls.persistence.stored import StoredModel
+from rankrls.persistence.stored import StoredModel, stored_model
 
 _NAMES = 50  # --json has all
 
 
 def explain(options: Options, report: Report) -> Result:
     """Say why item A is ranked above item B."""
-    stored = load_model(options.model, report)
+    stored = stored_model(options.model)
     table = read(options.data, options.reading(), report, stored)
     stored.check_queries(table)
     names = None if options.names is None else read_names(options.names)
@@ -47,7 +47,7 @@ def export(options: Options, report: Report) -> Result:
     for name in arguments:
         if name not in signature(function).parameters:
             raise InputError(f"--{name.removeprefix('feature_')} cannot be used for {options.engine}.", parameter=name)
-    stored = load_model(options.model, report)
+    stored = stored_model(options.model)
     exported = function(stored.whole, options.name, offset=_offset(options, stored, report), **arguments)
     for note in exported.notes:
         report.note(note)

@@ -10,13 +10,14 @@ import numpy as np
 from scipy.special import expit
 
 from rankrls._errors import InputError
-from rankrls.cli._files import Columns, chunks, load_model, read, score_parts, score_rows, score_target, write_columns
+from rankrls.cli._files import Columns, chunks, read, score_parts, score_rows, score_target, write_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._text import objects
 from rankrls.io.preferences import load_sides, rows_by_id
 from rankrls.io.writing import tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import fitted_ranker
+from rankrls.persistence.stored import stored_model
 from rankrls.ranking import rank_scores
 
 
@@ -34,7 +35,7 @@ def predict(options: Options, report: Report) -> Result:
 
 def _probabilities(options: Options, report: Report) -> Result:
     """The probability that a vote prefers the first item of each pair."""
-    stored = load_model(options.model, report)
+    stored = stored_model(options.model)
     slope = vars(fitted_ranker(stored.whole)).get("win_slope_")
     if slope is None:
         problem = "the model has no win probabilities. Fit it on votes, with held-out votes."
@@ -70,7 +71,7 @@ def _probabilities(options: Options, report: Report) -> Result:
 
 def _scores(options: Options, report: Report) -> Iterator[Columns]:
     """Ids of rows and a column of scores for each target, chunk by chunk."""
-    stored = load_model(options.model, report)
+    stored = stored_model(options.model)
     for table in chunks(options, options.reading(), report, stored):
         columns = score_rows(stored, table, report).T
         names = ["score"] if len(columns) == 1 else [f"score_{k}" for k in range(len(columns))]
@@ -81,9 +82,7 @@ def _scores(options: Options, report: Report) -> Iterator[Columns]:
 
 def rank(options: Options, report: Report) -> Result:
     """List the items of each query."""
-    if options.run.split() != [options.run]:
-        raise InputError(f"--run must be one word; got {options.run!r}.", parameter="run")
-    stored = load_model(options.model, report)
+    stored = stored_model(options.model)
     reading = options.reading(queries="ignored" if options.all_rows else "optional")
     score = partial(score_target, stored, report, options.target)
     table, scores = score_parts(chunks(options, reading, report, stored), score, options.data)
@@ -97,7 +96,8 @@ def rank(options: Options, report: Report) -> Result:
     about = {"query": found.qid, "rank": found.positions, "item": items, "score": found.scores, "row": found.rows}
 
     def lines(part: Columns) -> str:
-        return trec_rows(found, items.tolist(), options.run) if is_trec else tab_lines(part.values(), len(items))
+        if is_trec:
+            return trec_rows(found, items.tolist(), "rankrls")
+        return "\t".join(part) + "\n" + tab_lines(part.values(), len(items))
 
-    head = "" if is_trec else "\t".join(about) + "\n"
-    return write_columns(options.output, report, [about], lines, head=head)
+    return write_columns(options.output, report, [about], lines)
