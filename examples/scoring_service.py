@@ -57,7 +57,10 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.model = load(path)
     app.state.version = path.stem
     app.state.about = read_info(path)
-    app.state.columns = list(app.state.model.feature_names_in_)
+    names = getattr(app.state.model, "feature_names_in_", None)
+    if names is None:
+        raise InputError("The model was fitted to arrays. Requests need names: fit it to a data frame.", file=str(path))
+    app.state.columns = list(names)
     score([dict.fromkeys(app.state.columns)])
     yield
 

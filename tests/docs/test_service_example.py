@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from tests.docs.sessions import ROOT
+from tests.refusals import Refusal
 
 from comparisons import service_latency
 from rankrls import RankRLS, save
@@ -59,6 +60,11 @@ def test_a_model_of_fixed_alpha_is_healthy(tmp_path, monkeypatch):
     service = started_with(model, tmp_path, monkeypatch)
     assert service.health() == {"model": "shop_v1", "selection": None}
     assert sorted(service.rank(service.Request(items=rows)).order) == list(range(20))
+
+
+def test_a_model_of_arrays_is_refused_before_any_request(tmp_path, monkeypatch):
+    with Refusal("fit it to a data frame", file=str(tmp_path / "shop_v1.rankrls")):
+        started_with(RankRLS().fit(np.arange(6.0)[:, None], np.arange(6)), tmp_path, monkeypatch)
 
 
 def test_columns_that_are_left_out_are_missing(service):
