@@ -19,7 +19,6 @@ UNDER_WHAT_IT_HOLDS = {
     # what one estimator needs of the search
     "selection/basis": "models/test_sparse_rankrls",
     "selection/krylov": "models/test_cg_rankrls",
-    "selection/leave_pair_out": "model_selection/test_leave_pair_out",
     "models/spec": "models/test_parameters",
     "models/co_regularized": "models/test_co_rankrls",
     # what all estimators share

@@ -44,13 +44,15 @@ from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.pairs import held_out_concordance, held_out_labels
 from rankrls.selection.folds import check_folds_leave_something, preference_units
 from rankrls.selection.least_squares import LeastSquaresProblem
-from rankrls.selection.leave_pair_out import (
+from rankrls.selection.plans import (
+    PairsPlan,
+    Plan,
+    UnitsPlan,
     check_query_pairs,
     preference_concordance,
     query_concordance,
     why_pairs_cannot_be_held_out,
 )
-from rankrls.selection.plans import PairsPlan, Plan, UnitsPlan
 from rankrls.selection.search import progress, reaches
 from rankrls.survival import survival_pairs
 

@@ -140,12 +140,12 @@ FAULTS = [
         ("self._n_judged() < ENOUGH_UNITS", "self._n_judged() < 1"),
     ),
     *_planted(
-        "selection/leave_pair_out.py",
+        "selection/plans.py",
         "model_selection/test_leave_pair_out.py",
         ("data.weights[i] * data.weights[j]", "data.weights[i] + data.weights[j]"),
     ),
     *_planted(
-        "selection/leave_pair_out.py",
+        "selection/plans.py",
         "selection/test_folds.py::test_a_negative_strength_is_a_preference_for_the_other_item",
         ("np.sign(table.strength[rows]), i", "np.ones(len(rows)), i"),
     ),
