@@ -311,7 +311,7 @@ def test_a_cell_that_is_no_number(word):
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
         ("label,a\n".encode("utf-16"), Refusal("UTF-8")),
-        (row(f"0,{'q' * 200_000},1,3"), Refusal("too long", row=1, line=3)),
+        (row(f'0,"{"q" * 200_000}",1,3'), Refusal("too long", row=1, line=3)),
     ],
     ids=str,
 )

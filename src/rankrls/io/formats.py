@@ -159,7 +159,10 @@ class Parquet(Stored):
 
 
 class Delimited(Stored):
-    """Delimited text, which Python's csv module splits into cells. It is read once."""
+    """Delimited text, which is read once.
+
+    Blocks without quotes, blank lines or faults are split into cells by pyarrow, all others by Python's csv module.
+    """
 
     kind = "delimited text"
     textual = True
@@ -173,31 +176,66 @@ class Delimited(Stored):
         self._numbers = array("q")  # line of each row, where it ends
         self.lines.append(0, self._numbers)
         self._line = 0  # number of the last line that has been split
-        lines = self._decoded()
+        blocks = self._text.blocks()
+        block = next(blocks, b"")
+        lines = self._decoded([block])
         first = next(filter(str.strip, lines), "")
         if not first:
             raise InputError("the file is empty.", file=self._text.name)
         bare = _IN_QUOTES.sub("", first)
         tabs = self._text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
         self._delimiter = "\t" if tabs else max(_DELIMITERS, key=bare.count)
-        self._reader = csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True)
-        self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in next(self._reader)])
+        names = next(csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True))
+        self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in names])
+        rest = block.splitlines(keepends=True)[self._line :]
+        self._blocks = chain([b"".join(rest)], blocks)
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        numbers = {name: k for k, name in enumerate(self.schema.names)}
-        step = min(rows, max(_TEXT_CELLS // len(numbers), _TEXT_ROWS))
-        remaining = self._rows()
-        while found := [*islice(remaining, step)]:
-            columns = [*zip(*found, strict=True)]
-            texts = [pc.ascii_trim_whitespace(pa.array(columns[numbers[name]], pa.string())) for name in names]
-            yield pa.RecordBatch.from_arrays(texts, names=names)
+        numbers = [self.schema.names.index(name) for name in names]
+        for block in self._blocks:
+            for columns in self._columns(block, rows):
+                texts = [pc.ascii_trim_whitespace(columns[k]) for k in numbers]
+                yield pa.RecordBatch.from_arrays(texts, names=names)
 
-    def _decoded(self) -> Iterator[str]:
+    def _columns(self, block: bytes, rows: int) -> Iterator[Sequence[Any]]:
+        """Columns of texts of up to so many rows; a quote may end in a later block, so all of these are read too."""
+        import pyarrow as pa
+
+        if (table := self._plain(block)) is not None:
+            count = table.num_rows
+            self._numbers.extend(range(self._line + 1, self._line + count + 1))
+            self._line += count
+            yield from (table.slice(start, rows).columns for start in range(0, count, rows))
+            return
+        step = min(rows, max(_TEXT_CELLS // len(self.schema), _TEXT_ROWS))
+        remaining = self._rows(chain([block], self._blocks) if b'"' in block else [block])
+        while found := [*islice(remaining, step)]:
+            yield [pa.array(cells, pa.string()) for cells in zip(*found, strict=True)]
+
+    def _plain(self, block: bytes) -> Any:
+        """Table of texts; None for a block that pyarrow might read differently, or refuse."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow
+
+        if b'"' in block or b"\0" in block:
+            return None
+        names = [str(k) for k in range(len(self.schema))]
+        texts = arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+        whole = arrow.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
+        try:
+            table = arrow.read_csv(
+                pa.BufferReader(block), whole, arrow.ParseOptions(delimiter=self._delimiter, quote_char=False), texts
+            )
+        except pa.ArrowInvalid:
+            return None
+        return table.to_batches()[0] if table.num_rows == block.count(b"\n") else None
+
+    def _decoded(self, blocks: Iterable[bytes]) -> Iterator[str]:
         """Lines, with their ends."""
-        for block in self._text.blocks():
+        for block in blocks:
             bad = block.find(b"\0")
             problem = "there is a NUL byte, which text cannot contain: the file is damaged or not text."
             try:
@@ -211,12 +249,12 @@ class Delimited(Stored):
                 self._line += 1
                 yield line
 
-    def _rows(self) -> Iterator[list[str]]:
+    def _rows(self, blocks: Iterable[bytes]) -> Iterator[list[str]]:
         """Cells of each row."""
         size = len(self.schema)
         line = self._line
         try:
-            for cells in self._reader:
+            for cells in csv.reader(self._decoded(blocks), delimiter=self._delimiter, strict=True):
                 line = self._line
                 if len(cells) == size:
                     self._numbers.append(line)
