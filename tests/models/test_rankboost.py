@@ -68,6 +68,8 @@ def test_stages_and_importances():
     np.testing.assert_allclose(
         stages[0] > 0, (X[:, model.features_[0]] > model.thresholds_[0]) & (model.weights_[0] > 0)
     )
+    expected = [np.abs(model.weights_[model.features_ == f]).sum() for f in range(4)]
+    np.testing.assert_allclose(model.feature_importances_, expected / np.sum(expected))
     short = RankBoost(n_estimators=7, balance="pairs").fit(X, y, qid=qid)
     np.testing.assert_array_equal(short.weights_, model.weights_[:7])
     assert short.stopped_ == "n_estimators"
@@ -140,6 +142,7 @@ def test_nothing_to_learn_is_no_error_but_no_labels_to_compare_is():
     model = fitted(np.ones_like(X), y, qid)
     assert (model.n_estimators_, model.stopped_) == (0, "no edge")
     assert not model.predict(X).any()
+    assert not model.feature_importances_.any()
     assert list(model.staged_predict(X)) == []
     validated = RankBoost().fit(np.ones_like(X), y, qid=qid, X_val=X, y_val=y, qid_val=qid)
     assert validated.n_estimators_ == 0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import refuse_foreign_arguments
@@ -88,6 +89,8 @@ class RankBoost(FitsPreferences):
         ``weights_[t]`` is added to the score of an item with ``x[features_[t]] > thresholds_[t]``.
     train_loss_ : ndarray of shape (rounds,)
         Mean of ``exp(-(f_i - f_j))`` over the weighted training pairs after each round.
+    feature_importances_ : ndarray of shape (n,)
+        Sum of the absolute weights of each feature's stumps, as a share of the total; zeros without stumps.
     stopped_ : str
         Reason for the end of the rounds: "n_estimators"; "no edge", no stump ordered the pairs better than chance;
         "separated", one stump ordered all pairs with weight; "exhausted", the weights exceeded the range of float64.
@@ -233,3 +236,10 @@ class RankBoost(FitsPreferences):
         """
         check_is_fitted(self)
         yield from self.scorer_.staged(check_matrix(self, X, self._accepts))
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Sum of the absolute weights of each feature's stumps, as a share of the total."""
+        check_is_fitted(self)
+        sums = np.bincount(self.features_, weights=np.abs(self.weights_), minlength=self.n_features_in_)
+        return np.asarray(sums / max(sums.sum(), np.finfo(np.float64).tiny))
