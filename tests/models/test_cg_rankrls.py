@@ -356,7 +356,7 @@ def test_parameters_that_cannot_be(parameters, refusal):
 
 def test_data_that_cannot_be_judged():
     flat = np.zeros(len(Y_VAL))
-    with Refusal("two different labels", "validation data", parameter="cv"):
+    with Refusal("two different labels", parameter="y_val"):
         CGRankRLS().fit(X, Y, qid=QID, **{**VALIDATION, "y_val": flat})
     with Refusal("X_val and y_val", parameter="X_val"):
         CGRankRLS().fit(X, Y, qid=QID, y_val=Y_VAL)

@@ -17,6 +17,7 @@ from rankrls._arrays import host_only, in_place, namespace, on_device, to_host
 from rankrls._cells import unmasked
 from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of, refusing
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
+from rankrls._curves import judged_queries
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
@@ -179,6 +180,8 @@ def validation_plan(
         raise InputError(f"y_val has {items.n_targets} targets, and y {data.n_targets}.", parameter="y_val")
     if spec.kind == "kernel" and data.kept is not None and not isinstance(data.X, LinearOperator):
         items = replace(items, X=items.X[:, data.kept])  # the columns for the kept rows
+    if not judged_queries(measure, items.Y[:, 0], items.layout).any():
+        raise InputError("The validation data have no query with two different labels.", parameter="y_val")
     description = f"validation data with {in_words(items.n_queries)}"
     return ValidationPlan(measure=measure, description=description, items=items)
 
