@@ -370,7 +370,7 @@ def test_validation_data_are_judged_by_kendalls_tau(estimator):
     given = {"X_val": X[val], "y_val": Y[val], "qid_val": QID[val]}
     model = estimator.set_params(scoring="tau").fit(X[train], Y[train], qid=QID[train], **given)
     assert model.best_score_ == pytest.approx(Measure("kendall_tau")(Y[val], model.predict(X[val]), qid=QID[val]))
-    with Refusal("two different labels", parameter="cv"):
+    with Refusal("two different labels", parameter="y_val"):
         model.fit(X[train], Y[train], qid=QID[train], **given | {"y_val": np.zeros(val.sum())})
 
 
