@@ -51,8 +51,10 @@ class Located(Exception):  # noqa: N818
         self.args = (self.message,)  # from which pickle makes a copy
 
     def __str__(self) -> str:
-        place = "" if self.file is None else f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
-        return place + self.message
+        if self.file is None:
+            return self.message
+        line = "" if self.line is None else f":{self.line}"
+        return f"{self.file}{line}: {self.message}"
 
     def replace(self, **facts: Any) -> Self:
         """A copy with another message or other facts."""

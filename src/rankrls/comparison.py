@@ -448,9 +448,24 @@ def compare_per_query(
         ranks = paired_wilcoxon(a, b)
         gap = interval(a - b)
         won, lost = (test.wins, test.losses) if greater_is_better else (test.losses, test.wins)
-        p_values = test.p_value, np.nan, ranks.p_value, np.nan, test.at_floor
-        counts = won, test.ties, lost, test.n_queries, test.n_dropped
-        lines.append(PairComparison(first, second, test.difference, gap.low, gap.high, *p_values, *counts))
+        line = PairComparison(
+            first=first,
+            second=second,
+            difference=test.difference,
+            low=gap.low,
+            high=gap.high,
+            p_randomization=test.p_value,
+            p_randomization_holm=np.nan,
+            p_wilcoxon=ranks.p_value,
+            p_wilcoxon_holm=np.nan,
+            at_floor=test.at_floor,
+            wins=won,
+            ties=test.ties,
+            losses=lost,
+            n_queries=test.n_queries,
+            n_dropped=test.n_dropped,
+        )
+        lines.append(line)
     by_chance = holm([line.p_randomization for line in lines])
     by_rank = holm([line.p_wilcoxon for line in lines])
     adjusted = zip(lines, by_chance.tolist(), by_rank.tolist(), strict=True)

@@ -566,7 +566,9 @@ class RegularizationPathDisplay(Display):
         """
 
         def fit(model: Any) -> Any:
-            return (model.fit if len(labels) == 1 else model.fit_pairs)(X, *labels, **data)
+            if len(labels) == 1:
+                return model.fit(X, *labels, **data)
+            return model.fit_pairs(X, *labels, **data)
 
         chosen = vars(estimator).get("best_params_", {})
         given = estimator.get_params() | chosen

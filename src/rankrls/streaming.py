@@ -324,8 +324,11 @@ class StreamedItems(Data):
         counts = np.zeros(3, dtype=np.intp)
         task = partial(_equations, settings, basis)
         for equations, found in map_parts(task, self.dataset.parts, self.executor):
-            added = [mine.__iadd__(theirs) for mine, theirs in zip(total, equations, strict=False)]
-            total = added or total or equations
+            if not total:
+                total = equations
+            else:
+                for k, more in enumerate(equations):  # none without rows of positive weight
+                    total[k] += more
             counts = counts + found
         rows, queries, varied = counts.tolist()
         if not varied and any(setting.regression_weight == 0.0 for setting in settings):

@@ -79,7 +79,7 @@ class Options(SimpleNamespace):
 
 
 def option_text(words: Iterable[str]) -> str:
-    """Words between commas, as options with several names have them."""
+    """Join words by commas, as options with several names need them."""
     return ",".join(f'"{word}"' if "," in word else word for word in words)
 
 

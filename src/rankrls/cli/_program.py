@@ -254,7 +254,7 @@ class Command(click.Command):
 
 
 def command(module: str, *parameters: click.Parameter) -> Callable[[Callable[[], None]], click.Command]:
-    """A decorator: a function's name and docstring are those of a command with these parameters."""
+    """Decorator that makes a function's name and docstring a command with the given parameters."""
     return root.command(cls=Command, module=module, params=[*parameters, THREADS, QUIET])
 
 
@@ -379,7 +379,7 @@ def evaluate() -> None:
     QRELS,
     *COLUMNS,
     *MEASURES,
-    output("FILE", "--html", "Web page with charts to write."),
+    output("FILE", "--html", "Web page of the tables to write."),
     JSON,
 )
 def compare() -> None:

@@ -35,7 +35,7 @@ _TRUTHS = {"0", "1", "0.0", "1.0", "true", "false"}
 
 
 def advised(error: InputError, options: Options) -> InputError:
-    """An error in reading; its advice completes the options of the call, or names columns that no option named."""
+    """Reading error whose advice completes the options of the call, or names columns that no option named."""
     known = columns_error(error) if isinstance(error, CellError) else error
     ignored = known.settings.get("ignore")
     if ignored is not None:
@@ -62,14 +62,18 @@ def call_to_copy(options: Options) -> str | None:
 
 
 def _missing_options(options: Options, cells: dict[str, set[str]]) -> dict[str, str]:
-    """Options that name columns of a table, of which the different first cells are known."""
+    """Options that name the columns of a table, given the different cells of its first rows."""
     texts = [name for name in cells if not all(math.isfinite(cell_number(cell)) for cell in cells[name])]
     named: dict[str, str] = options.given("label", "qid", "id")
     votes = {} if named else _columns_of_votes(cells, texts)
     if votes:
         return votes
     found = {} if named else _columns_of_times(cells)
-    roles = ["id"] if found else ["label", "id"] if options.given("all_rows", "group") else ["label", "qid", "id"]
+    roles = ["label", "qid", "id"]
+    if found:
+        roles = ["id"]
+    elif options.given("all_rows", "group"):
+        roles = ["label", "id"]
     for role in roles:
         usual = _NAMES[role][0]
         if role in named or usual in cells:

@@ -19,7 +19,7 @@ _UNUSUAL = re.compile(r"[^ -~\n\t]")
 
 @dataclass(frozen=True)
 class Table:
-    """A table, shown if it has rows: the first ``left`` columns are text, the others are aligned on the right."""
+    """Table that is shown if it has rows; the first ``left`` columns are text, the others are aligned on the right."""
 
     title: str
     columns: Sequence[str]
@@ -28,7 +28,7 @@ class Table:
 
     @classmethod
     def of(cls, title: str, records: Iterable[Mapping[str, Any]], names: Sequence[str], *, left: int = 1) -> Self:
-        """A row for each record, with the entries of some names."""
+        """Table with a row for each record, and the entries of the given names as columns."""
         return cls(title, names, [[cell_text(record[name]) for name in names] for record in records], left)
 
 
@@ -116,7 +116,13 @@ def print_line(text: str) -> None:
 
 def printable(text: str) -> str:
     """Text with control characters escaped, except ends of lines and tabs."""
-    return _UNUSUAL.sub(lambda found: found[0] if found[0].isprintable() else ascii(found[0])[1:-1], text)
+    return _UNUSUAL.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """A character as it is printed: itself, or its escape sequence."""
+    character = found[0]
+    return character if character.isprintable() else ascii(character)[1:-1]
 
 
 def plain_json(value: Any) -> Any:
@@ -149,7 +155,7 @@ def cell_text(value: Any) -> str:
 
 
 def values_table(title: str, values: Mapping[str, Any]) -> Table:
-    """A row for each value."""
+    """Table with a row for each value."""
     return Table(title, ["", ""], [[name, cell_text(value)] for name, value in values.items()], left=2)
 
 

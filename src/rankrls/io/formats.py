@@ -88,7 +88,8 @@ class ArrowFile(Frame):
 
         is_file = source.read(6) == b"ARROW1"
         source.seek(0)
-        super().__init__((ipc.open_file if is_file else ipc.open_stream)(source).read_all())
+        opened = ipc.open_file(source) if is_file else ipc.open_stream(source)
+        super().__init__(opened.read_all())
 
 
 class JsonLines(Frame):
@@ -201,7 +202,7 @@ class Delimited(Stored):
                 yield pa.RecordBatch.from_arrays(texts, names=names)
 
     def _columns(self, block: bytes, rows: int) -> Iterator[Sequence[Any]]:
-        """Columns of texts of up to so many rows; a quote may end in a later block, so all of these are read too."""
+        """Columns of texts of at most ``rows`` rows; all further blocks are read if a cell in quotes may end in one."""
         import pyarrow as pa
 
         if (table := self._plain(block)) is not None:

@@ -211,28 +211,29 @@ class LabelledGraph(SortedRows):
         starts: list[int] = []
         for (first, end), (a, b) in zip(first_rows.tolist(), runs.tolist(), strict=True):
             starts += range(first, end, n_rows if b - a == 1 else end - first)
-        pieces = np.array([*starts, self.n_rows], dtype=np.intp)
-        parts = np.union1d(self.class_starts, pieces)
+        bounds = np.array([*starts, self.n_rows], dtype=np.intp)
+        parts = np.union1d(self.class_starts, bounds)
         of_class = np.searchsorted(self.class_starts, parts[:-1], side="right") - 1
-        ends = np.array([0, len(starts)], dtype=np.intp)
-        return replace(
+        pieces = replace(
             self,
-            starts=pieces,
+            starts=bounds,
             class_starts=parts,
-            query_classes=np.searchsorted(parts, pieces),
+            query_classes=np.searchsorted(parts, bounds),
             e1=self.e1[of_class],
             e2=np.repeat(self.e2, len(starts)),
             e3=0.0,
-        ), replace(
+        )
+        means = replace(
             self,
             rows=np.arange(len(starts)),
-            y=group_means(self.y.T, self.weights, pieces).T,
-            weights=group_sums(self.weights, pieces),
-            starts=ends,
-            class_starts=np.append(np.searchsorted(pieces, first_rows[:, 0]), len(starts)),
+            y=group_means(self.y.T, self.weights, bounds).T,
+            weights=group_sums(self.weights, bounds),
+            starts=np.array([0, len(starts)], dtype=np.intp),
+            class_starts=np.append(np.searchsorted(bounds, first_rows[:, 0]), len(starts)),
             query_classes=np.array([0, len(runs)], dtype=np.intp),
             e1=self.e1[runs[:, 0]],
         )
+        return pieces, means
 
     def by_kind(self, labelled: Callable[[LabelledGraph], T], preferred: object) -> T:
         """``labelled(self)``, where there is one algorithm for labels and another for preferences."""

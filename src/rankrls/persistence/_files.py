@@ -258,8 +258,9 @@ def _check_predicts(model: Any, size: int) -> None:
 
 def _described(model: Any) -> dict[str, Any]:
     """Description of a model; see :func:`read_info`."""
-    *before, final = steps_of(model)
-    first = [*before, final][0]
+    steps = steps_of(model)
+    first = steps[0]
+    final = steps[-1]
     known = vars(final)
     encodes = isinstance(first, TableEncoder)
     names = first.get_feature_names_out() if encodes else vars(first).get("feature_names_in_")
@@ -269,18 +270,22 @@ def _described(model: Any) -> dict[str, Any]:
     kernel = known.get("_kernel_")
     found = {
         "estimator": type(final).__name__,
-        "steps": [type(step).__name__ for step in before],
+        "steps": [type(step).__name__ for step in steps[:-1]],
         "parameters": final.get_params(deep=False),
         "alpha": known.get("alpha_"),
-        "kernel": kernel
-        and {"name": kernel.name, **{name: vars(kernel)[name] for name in kernel_parameters(kernel.name)}},
+        "kernel": None,
         "n_queries": int(final.n_queries_),
         "n_features": known.get("n_features_in_"),
         "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),
         "n_training_items": None if primal is not None or dual is None else int(dual.shape[0]),
         "selection": None,
-        "examination": known.get("propensities_") and final.propensities_.as_dict(),
+        "examination": None,
     }
+    if kernel is not None:
+        parameters = {name: vars(kernel)[name] for name in kernel_parameters(kernel.name)}
+        found["kernel"] = {"name": kernel.name, **parameters}
+    if "propensities_" in known:
+        found["examination"] = final.propensities_.as_dict()
     if "selection_" in known:
         found["selection"] = {
             "how": final.selection_,

@@ -51,7 +51,8 @@ def krylov_systems(
     count = 0 if watched is None else watched.shape[0]
     scores = None
     if kernel.is_linear and watched is not None:
-        scores = (RowProducts(data.X, watched) if by_number else RowProducts(watched, np.arange(count))).scores
+        products = RowProducts(data.X, watched) if by_number else RowProducts(watched, np.arange(count))
+        scores = products.scores
     out: list[tuple[System, Array]] = []
     for graph in part.numeric_graphs(setting):
         here = graph.inside(rows, data.X.shape[0])
@@ -232,7 +233,8 @@ class Surface:
         size = curves[0].size
         values = np.vstack([curve.per_block for curve in curves if curve.per_block is not None])
         if len(curves) > 1:
-            (mean, error), size = mean_and_error(values), scale_of(values)
+            mean, error = mean_and_error(values)
+            size = scale_of(values)
         check_evaluated(mean)
         blocks = runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS)
         self._columns.append(Column(mean, error, size, blocks))

@@ -33,7 +33,8 @@ Evaluated: TypeAlias = tuple[dict[str, Any], dict[str, Judgement], list[Any]]
 
 def evaluate(options: Options, report: Report) -> Result:
     """Evaluate a ranking of a file's queries."""
-    about, judged, ids = (_of_rows if options.qrels is None else _of_run)(options, report)
+    measured = _of_rows if options.qrels is None else _of_run
+    about, judged, ids = measured(options, report)
     measures = {}
     rows = []
     for name, each in judged.items():

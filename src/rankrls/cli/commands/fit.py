@@ -210,7 +210,7 @@ def _found(study: Study) -> dict[str, Any]:
     if not np.isnan(bias) and options.method != "auto":
         score += -bias if known["scoring"].greater_is_better else bias
     chosen = known.get("best_params_", {})
-    reached = {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known}
+    reached = {name: known[f"{name}_"] for name in _REACHED if name not in chosen and f"{name}_" in known}
     uses = [] if study.encoder is None or options.votes else study.encoder.columns_
     found = {
         "data": {role: table.summary() for role, table in study.tables.items()},
@@ -218,7 +218,7 @@ def _found(study: Study) -> dict[str, Any]:
         "columns_used": {use.name: vars(use) for use in uses},
         "method": options.method,
         "scale": options.scale,
-        "chosen": chosen | reached | chosen,
+        "chosen": chosen | reached,
         "selection": {
             "how": known.get("selection_"),
             "measure": options.called(options.measures[0]),

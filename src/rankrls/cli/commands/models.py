@@ -73,7 +73,7 @@ def _offset(options: Options, stored: StoredModel, report: Report) -> float | No
 def info(options: Options, report: Report) -> Result:
     """Show a model's metadata."""
     found = read_info(options.about)
-    values = {**found, **found["given"], **found}
+    values = found | {name: value for name, value in found["given"].items() if name not in found}
     values.pop("selected_features", None)  # of the provenance or the model
     chosen = found.get("selected_features", ())
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
