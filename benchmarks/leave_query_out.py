@@ -24,7 +24,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
     p = problem(*size)
     ridge = lambda: Ridge(alpha=1.0, solver="cholesky").fit(p.X, p.y)
     spread = float(p.X.var(axis=0).sum()) * size[0]
-    alphas = np.geomspace(10.0 * spread, 1e-9 * spread, 21)  # an automatic grid may be extended
+    alphas = np.geomspace(10.0 * spread, 1e-9 * spread, 21)
     chosen = lambda: RankRLSCV(tuple(alphas)).fit(p.X, p.y, qid=p.qid)
     ours, *theirs = alternate(chosen, ridge, one_thread(ridge), repeats=3)
     lines = [

@@ -144,7 +144,7 @@ class Boosting:
 
     @property
     def numbers(self) -> list[int]:
-        """Number of trees to grow without each fold: 5/4 of the best, because the data are 5/4 as many."""
+        """Number of trees to grow without each fold: 5/4 of the best number, because there are 5/4 as many queries."""
         return [round(booster.best_iteration * _WATCHED / (_WATCHED - 1)) for booster in self.screened]
 
     def screened_scores(self) -> Array:

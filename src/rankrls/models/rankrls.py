@@ -154,8 +154,8 @@ class ExactChooser(KernelGraphEstimator, Chooses):
         Notes
         -----
         One pass over the data computes the normal equations of every graph, and one pass per graph evaluates the exact
-        held-out scores of each query for all alphas; one more if the grid is extended. One value is stored per query
-        and alpha; ``held_out_scores_`` is None.
+        held-out scores of each query for all alphas. One value is stored per query and alpha; ``held_out_scores_`` is
+        None.
         """
         spec = self._spec()
         check_streams(spec)
@@ -322,8 +322,7 @@ class RankRLSCV(ExactChooser):
     Parameters
     ----------
     alphas : "auto" or tuple of float, default="auto"
-        Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum,
-        extended by up to 10 values if its best value is at an end.
+        Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum.
     cv : None, int, "leave_pair_out", splitter or iterable of (train rows, test rows), default=None
         Held-out units:
 
@@ -392,7 +391,8 @@ class RankRLSCV(ExactChooser):
     Notes
     -----
     Primal: O(m n^2 + n^3) for the spectrum, then O(m n^2) for leave-query-out of all alphas together; with a kernel
-    O(m^3). If measures are equal, the largest alpha is selected, then the first combination.
+    O(m^3). The held-out scores of all alphas of a combination are in memory together, O(m alphas). If measures are
+    equal, the largest alpha is selected, then the first combination.
 
     Examples
     --------

@@ -163,7 +163,7 @@ def load(path: PathLike) -> Ranker | ConditionalRanker | Pipeline:
 
 
 def read_info(path: PathLike) -> dict[str, Any]:
-    """Read the description of a model file without loading the model.
+    """Read the description of a model file.
 
     Parameters
     ----------
