@@ -119,6 +119,7 @@ def test_an_evaluation_of_test_shards_keeps_no_features(shards, works, monkeypat
         (("--columns", "auto"), None),
         (("--method", "ranksvm"), "data"),
         (("--cv", "leave_pair_out"), "cv"),
+        (("--set", "positive=1"), "positive"),
     ],
 )
 def test_what_needs_all_rows_in_memory(shards, refused, words, parameter):

@@ -430,7 +430,7 @@ def _fit(study: Study) -> None:
     table = study.training
     validation = study.tables.get("vali")
     positive = study.attributes.get("positive", False)
-    if not isinstance(positive, bool):
+    if not isinstance(positive, bool) and isinstance(table, Rows):
         estimator.positive = _signs(positive, table)
     if options.device is not None:
         os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
