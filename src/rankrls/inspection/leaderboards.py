@@ -21,6 +21,7 @@ from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE
+from rankrls.numerics.graph import PreferenceGraph
 from rankrls.numerics.runs import dense_rows
 from rankrls.selection.folds import preference_units
 
@@ -221,11 +222,8 @@ def leaderboard(
     solver = next(spec.candidates(data)).problem(data).solvers[0]
     graph = data.graph
     votes = np.bincount(np.concatenate((table.winners, table.losers)), minlength=m)
-    sets = np.unique(graph.components[votes > 0], return_counts=True)[1]
-    if is_named and len(sets) > 1:
-        problem = f"The votes form {len(sets)} sets of items with no vote between them; the largest has {sets.max()}."
-        remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set separately."
-        warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
+    if is_named:
+        _warn_of_components(graph, votes)
     Z = solver.item_features
     n = Z.shape[1]
     differences = graph.incidence @ Z
@@ -300,6 +298,15 @@ def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: A
             raise InputError(f"The control {name!r} is 0 in each vote. Leave it out.", parameter="controls")
         columns.append(column[kept])
     return np.column_stack(columns)
+
+
+def _warn_of_components(graph: PreferenceGraph, votes: Index) -> None:
+    """Warn if some items are not connected with others by any chain of votes."""
+    sizes = np.unique(graph.components[votes > 0], return_counts=True)[1]
+    if len(sizes) > 1:
+        problem = f"The votes form {len(sizes)} sets of items with no vote between them; the largest has {sizes.max()}."
+        remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set separately."
+        warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
 
 
 def _checked_anchor(anchor: tuple[Any, float], items: AnyArray) -> tuple[int, float]:

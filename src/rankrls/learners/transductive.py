@@ -91,50 +91,66 @@ def transduce(
     hidden = graph.part(0, n_hidden)
     t = graph.target.copy()
     t[:cut] = 0.0
-    dual = isinstance(smoother, DualSmoother)
-    if isinstance(smoother, DualSmoother):  # I - H is W W', where no cancellation occurs
-        Z = smoother.directions[smoother.graph.place[graph.rows]]
-        W = Z * np.sqrt(alpha / (np.maximum(smoother.values, 0.0) + alpha))
-    else:  # H is W W'
-        D, means = graph.read(X)
-        Z = graph.factor(D @ smoother.directions, means @ smoother.directions)
-        W = Z * np.sqrt(smoother.inverse(np.array([alpha]))[:, 0])
-    queries = [slice(*ends) for ends in pairwise(graph.starts)]
-    inverses = []
-    for own in queries:
-        part = W[own] @ W[own].T
-        inverses.append(definite_inverse(part if dual else np.eye(len(part)) - part, "kernel"))
-    known = replace(smoother, right=Z.T @ t)
+    rest = _Rest.of(smoother, graph, X, alpha)
+    known = replace(smoother, right=rest.Z.T @ t)
     held = replace(hidden, y=np.zeros_like(hidden.y))
     found = hold_out(known, held, X, np.array([alpha]), units=np.array([0, n_hidden]))
     supervised = found[:, 0].T
 
-    def without_hat(z: Array) -> Array:
-        """``(I - H) z``."""
-        product = W @ (W.T @ z)
-        return product if dual else z - product
-
-    def held_out(z: Array) -> Array:
-        """``Q z``."""
-        return np.concatenate([inverse @ z[own] for own, inverse in zip(queries, inverses, strict=True)])
-
     def back(e: Array) -> Array:
         """``R_V'e``."""
-        return hidden.transposed(without_hat(held_out(e))[:cut])
+        return hidden.transposed((rest @ rest.held_out(e))[:cut])
 
     def product(v: Array) -> Array:
         labels = v.reshape(supervised.shape)
         z = np.zeros(t.shape)
         z[:cut] = hidden.factored(labels)
-        return np.ravel(back(held_out(without_hat(z))) + penalty * labels)
+        return np.ravel(back(rest.held_out(rest @ z)) + penalty * labels)
 
-    right = penalty * supervised - back(held_out(without_hat(t)))
+    right = penalty * supervised - back(rest.held_out(rest @ t))
     A = LinearOperator((right.size, right.size), matvec=product, dtype=np.float64)
     solution, _ = cg(A, right.ravel(), supervised.ravel(), rtol=_GOAL, maxiter=_STEPS)
     labels = solution.reshape(right.shape)
     t[:cut] = hidden.factored(labels)
-    solved = replace(smoother, right=Z.T @ t)
+    solved = replace(smoother, right=rest.Z.T @ t)
     return Transduction(hidden.rows, labels, supervised, solved.path(np.array([alpha]))[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Rest:
+    """``I - H`` and Q for one alpha; H is ``W W'``, or in the dual ``I - W W'``, where no cancellation occurs."""
+
+    Z: Array
+    W: Array
+    dual: bool
+    queries: list[slice]
+    inverses: list[Array]
+
+    @classmethod
+    def of(cls, smoother: Smoother, graph: LabelledGraph, X: Matrix, alpha: float) -> _Rest:
+        dual = isinstance(smoother, DualSmoother)
+        if isinstance(smoother, DualSmoother):
+            Z = smoother.directions[smoother.graph.place[graph.rows]]
+            W = Z * np.sqrt(alpha / (np.maximum(smoother.values, 0.0) + alpha))
+        else:
+            D, means = graph.read(X)
+            Z = graph.factor(D @ smoother.directions, means @ smoother.directions)
+            W = Z * np.sqrt(smoother.inverse(np.array([alpha]))[:, 0])
+        queries = [slice(*ends) for ends in pairwise(graph.starts)]
+        inverses = []
+        for own in queries:
+            part = W[own] @ W[own].T
+            inverses.append(definite_inverse(part if dual else np.eye(len(part)) - part, "kernel"))
+        return cls(Z, W, dual, queries, inverses)
+
+    def __matmul__(self, z: Array) -> Array:
+        """``(I - H) z``."""
+        product = self.W @ (self.W.T @ z)
+        return product if self.dual else z - product
+
+    def held_out(self, e: Array) -> Array:
+        """``Q e``: errors of each query by the model of the others."""
+        return np.concatenate([inverse @ e[own] for own, inverse in zip(self.queries, self.inverses, strict=True)])
 
 
 class WholeModel(Protocol):
