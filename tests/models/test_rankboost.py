@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.feature_selection import SelectFromModel
 
 from rankrls import RankBoost
 from rankrls.metrics import Measure, preference_accuracy
@@ -70,6 +71,8 @@ def test_stages_and_importances():
     )
     expected = [np.abs(model.weights_[model.features_ == f]).sum() for f in range(4)]
     np.testing.assert_allclose(model.feature_importances_, expected / np.sum(expected))
+    selected = SelectFromModel(model, prefit=True, threshold="mean").transform(X)
+    np.testing.assert_array_equal(selected, X[:, expected >= np.mean(expected)])
     short = RankBoost(n_estimators=7, balance="pairs").fit(X, y, qid=qid)
     np.testing.assert_array_equal(short.weights_, model.weights_[:7])
     assert short.stopped_ == "n_estimators"

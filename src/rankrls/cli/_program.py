@@ -98,11 +98,15 @@ _TYPES: dict[str, Any] = {
 class GroupedOption(click.Option):
     """An option of a group of the help: a switch if its metavar is empty, a choice if it is a list of words."""
 
-    def __init__(self, group: str, metavar: Any, flag: str, help: str, *names: str, **attributes: Any) -> None:
-        how: dict[str, Any] = {"metavar": metavar, "type": _TYPES.get(str(metavar))} if metavar else {"is_flag": True}
+    def __init__(
+        self, group: str, metavar: str | list[str], flag: str, help: str, *names: str, **attributes: Any
+    ) -> None:
+        how: dict[str, Any] = {"is_flag": True}
         if isinstance(metavar, list):
             how = {"metavar": "WORD", "type": click.Choice(metavar)}
             help = f"{help} One of {', '.join(metavar)}."
+        elif metavar:
+            how = {"metavar": metavar, "type": _TYPES.get(metavar)}
         super().__init__([flag, *names], help=help, **how | attributes)
         self.group = group
         self.flag = flag

@@ -281,14 +281,16 @@ def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any
     return parquet.ParquetWriter(file, schema, use_dictionary=[*coded], write_statistics=[*coded])
 
 
-def arrow_writer(file: Any, schema: Any) -> Any:
+def arrow_writer(file: IO[bytes], schema: Any) -> Any:
     """Writer of an Arrow file."""
     from pyarrow import ipc
 
     return ipc.new_file(file, schema)
 
 
-def write_typed(open_writer: Any, file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+def write_typed(
+    open_writer: Callable[[IO[bytes], Any], Any], file: IO[bytes], path: str, tables: Iterable[Any]
+) -> None:
     """Write tables of pyarrow one after another."""
     tables = iter(tables)
     first = next(tables)

@@ -178,7 +178,7 @@ class LabelledGraph(SortedRows):
         which = np.asarray(queries, dtype=np.intp)
         return self._subset(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
 
-    def _subset(self, rows: Matrix, classes: Matrix, queries: Matrix) -> LabelledGraph:
+    def _subset(self, rows: slice | Index, classes: slice | Index, queries: slice | Index) -> LabelledGraph:
         """Graph of the given queries, with their rows and classes."""
         return replace(
             self,
@@ -479,9 +479,17 @@ class PreferenceGraph(SortedRows):
         which = np.asarray(groups, dtype=np.intp)
         return self._subset(runs_of(self.starts, which), lengths_to_starts(np.diff(self.starts)[which]))
 
-    def _subset(self, rows: Matrix, starts: Index) -> PreferenceGraph:
-        names = ("rows", "winners", "losers", "strength", "weights")
-        return replace(self, starts=starts, **{name: vars(self)[name][rows] for name in names})
+    def _subset(self, rows: slice | Index, starts: Index) -> PreferenceGraph:
+        """Graph of the given rows, in groups that begin at ``starts``."""
+        return replace(
+            self,
+            rows=self.rows[rows],
+            winners=self.winners[rows],
+            losers=self.losers[rows],
+            strength=self.strength[rows],
+            weights=self.weights[rows],
+            starts=starts,
+        )
 
     @property
     def items(self) -> Index:

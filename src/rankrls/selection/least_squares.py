@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rankrls._arrays import to_device_of
 from rankrls._cached import cached_property
 from rankrls._comparisons import ComparedItems, Data, Judge, Setting
-from rankrls._curves import AnyEvaluator, Curve
+from rankrls._curves import Curve, Evaluator
 from rankrls._errors import InputError, InputWarning, warn_of_cost, warn_user
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import Array, Index, Mask, Matrix
@@ -491,10 +491,11 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
 
 
 def _evaluated(
-    evaluator: AnyEvaluator, keeps: bool, here: Graph, scores: Array
-) -> tuple[Any, tuple[Index, Array] | None]:
+    evaluator: Evaluator[R], keeps: bool, here: Graph, scores: Array
+) -> tuple[R, tuple[Index, Array] | None]:
     """Values of held-out scores, and the scores with their rows if they are stored. Other processes can import it."""
-    return evaluator(here, scores), (here.rows, scores) if keeps else None
+    stored = (here.rows, scores) if keeps else None
+    return evaluator(here, scores), stored
 
 
 def _side_by_side(scores: list[Array]) -> Array:
