@@ -227,6 +227,14 @@ def test_signs_of_features(files, works, given):
         np.testing.assert_allclose(load("m.rankrls").coef_, expected.coef_)
 
 
+@pytest.mark.parametrize("given", ["1", "[1]", "[[1]]", "null", "{1: 1}"])
+def test_signs_of_what_is_no_feature_are_refused(files, works, refused, given):
+    works("convert", "train.txt", "train.csv")
+    named = given.strip("[{").partition(":")[0].rstrip("]")
+    unknown = Refusal(named.replace("null", "None"), "f1", parameter="positive")
+    refused("fit", "train.csv", "-m", "m.rankrls", "--set", f"positive={given}", unknown)
+
+
 def test_standard_input_and_output(files, works, monkeypatch):
     import io
     import sys

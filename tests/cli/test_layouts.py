@@ -50,7 +50,7 @@ def tables(tmp_path, monkeypatch):
 
 def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, works):
     line = refused("fit", "train.csv", *ROLES, "-m", "m.rankrls", Refusal("train.csv", column="brand"))
-    for column in ("'brand' (3 different values", "'added' (", "'title' (", "'price' ("):
+    for column in ("'brand': 3 different values", "'added': dates", "'title': ", "'price': "):
         assert column in line
     given = line.partition(" Use ")[2].partition(", or ")[0]
     for part in ("--categorical brand", "--dates added", "--set impute=median"):
@@ -75,7 +75,7 @@ def test_columns_that_need_a_decision_are_named_without_reading_the_file_again(t
     writer.start()
     line = refused("fit", "pipe.csv", *ROLES, "-m", "m.rankrls", Refusal("pipe.csv", column="brand"))
     writer.join()
-    assert all(f"'{name}' (" in line for name in ("brand", "added", "title", "price"))
+    assert all(f"'{name}': " in line for name in ("brand", "added", "title", "price"))
 
 
 def test_group_is_a_file_of_sizes_and_no_column_of_query_ids(tables, refused):

@@ -106,7 +106,7 @@ def test_events_that_are_coded_otherwise_are_left_to_the_user(rankrls, tmp_path,
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.normal(60.0, 9.0, 40), "time": rng.exponential(10.0, 40)})
     frame.assign(**{name: rng.choice(codes, 40)}).to_csv("patients.csv", index=False)
-    assert proposed(rankrls("fit", "patients.csv"))[2:6] == ["--label", "time", "--event", "COLUMN"]
+    assert proposed(rankrls("fit", "patients.csv"))[2:6] == ["--label", "time", "--event", "COLUMN_WITH_1_IF_OBSERVED"]
     frame.assign(event=rng.integers(0, 2, 40), **{name: rng.choice(codes, 40)}).to_csv("patients.csv", index=False)
     assert proposed(rankrls("fit", "patients.csv"))[2:6] == ["--label", "time", "--event", "event"]
 

@@ -140,7 +140,7 @@ def test_what_is_no_data_set(tmp_path):
     with Refusal("query ids", parameter="qid"):
         open_dataset(write(tmp_path / "none", [frame.drop(columns="qid")]))
     (tmp_path / "a.csv").write_text("label,qid,a\n1,1,2\n")
-    with Refusal("not a Parquet file", file="a.csv"):
+    with Refusal("not a Parquet file", file="a.csv", remedy="rankrls convert DATA FOLDER --rows-per-file"):
         open_dataset(tmp_path / "a.csv")
     with Refusal("no rows"):
         open_dataset(write(tmp_path / "empty", [frame[:0].astype({"docid": str})]))

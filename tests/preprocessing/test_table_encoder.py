@@ -490,7 +490,7 @@ def test_integer_categories_beyond_floats_are_their_texts():
 
 @pytest.mark.parametrize(("cells", "bad"), [(["7", "1"] * 9, "n/a?"), (["2024-01-02", "2024-01-09"] * 9, "soon")])
 def test_a_few_cells_that_do_not_fit_their_column_are_an_error_about_the_first(cells, bad):
-    with Refusal("row 18", repr(bad), parameter="X", column="a", row=18):
+    with Refusal("row 18", repr(bad), parameter="X", column="a", row=18, remedy="empty it"):
         TableEncoder(columns="auto").fit({"a": [*cells, bad], "b": [*range(19)]})
 
 

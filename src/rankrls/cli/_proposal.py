@@ -111,7 +111,7 @@ def _columns_of_times(cells: dict[str, set[str]]) -> dict[str, str]:
     if time is None or event is None or any(_column_named(cells, _NAMES[role]) for role in ("label", "qid")):
         return {}
     is_coded = cells[event] <= _TRUTHS and "cens" not in event.lower()
-    return {"label": time, "event": event if is_coded else "COLUMN"}
+    return {"label": time, "event": event if is_coded else "COLUMN_WITH_1_IF_OBSERVED"}
 
 
 def _first_cells(train: Path) -> dict[str, set[str]]:

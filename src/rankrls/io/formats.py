@@ -34,6 +34,8 @@ class Stored(ABC):
     ----------
     kind : str
         Name of the format in errors.
+    remedy : str
+        What to do with a file of another format, in errors.
     schema : pyarrow Schema
     textual : bool
         Whether all cells are texts.
@@ -44,6 +46,7 @@ class Stored(ABC):
     """
 
     kind: str
+    remedy = ""
     schema: Any
     textual = False
     lines: Lines | None = None
@@ -132,7 +135,8 @@ class JsonLines(Frame):
 class Parquet(Stored):
     """A Parquet file."""
 
-    kind = "a Parquet file, as rankrls convert writes them"
+    kind = "a Parquet file"
+    remedy = " Convert other formats: rankrls convert DATA FOLDER --rows-per-file 1000000."
 
     def __init__(self, source: Any) -> None:
         import pyarrow as pa

@@ -75,7 +75,7 @@ class Table(Reader):
         self.columns: list[str] = []
         self.types: dict[str, Any] = {}
         self._source = source
-        self._kind = stored.kind
+        self._format = stored
         self._lists: dict[str, list[str]] = {}  # columns for each stored column of lists
         self._keys: dict[str, Any] = {}  # values of columns that folders name
         with self._understood():
@@ -329,7 +329,8 @@ class Table(Reader):
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-            raise self.refuse(f"this is not {self._kind}, or it is damaged ({line}).") from None
+            problem = f"this is not {self._format.kind}, or it is damaged ({line}).{self._format.remedy}"
+            raise self.refuse(problem) from None
 
 
 def _folder_keys(path: str, textual: bool) -> dict[str, Any]:

@@ -278,7 +278,7 @@ def column_uses(columns: Mapping[str, Column], encoder: Any, layout: QueryLayout
         if encoder.columns == "named" and name not in named and not usable:
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
             what = reason + ", some missing" * (kind == "number")  # the rows may be some of the table's
-            shown.append(f"{name!r} ({what})")
+            shown.append(f"{name!r}: {what}")
     if options:
         given: Values = {
             option: "median" if option == "impute" else [*names_of(option, vars(encoder)[option]), *names]
@@ -496,7 +496,7 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
         wanted = "a finite number" if kind == "number" else "a date (3/1/2024 is ambiguous without date_format)"
         words, codes = column.as_texts()
         cell = column.odd or repr(words[codes[row]])
-        problem = f"The cell {cell} of column {column.name!r}, row {row}, is not {wanted}."
+        problem = f"The cell {cell} of column {column.name!r}, row {row}, is not {wanted}. Correct it, or empty it if unknown."
         raise InputError(problem, parameter="X", column=column.name, row=row)
     if not fills and column.missing.any():
         row = int(np.argmax(column.missing))

@@ -468,8 +468,8 @@ def _fit(study: Study) -> None:
 
 def _signs(positive: Any, table: Rows) -> dict[int, Any]:
     """Signs by column of the features that ``positive`` names, by patterns, or numbers them as the file does."""
-    words = [positive] if isinstance(positive, str) else positive
-    signs = words if isinstance(words, dict) else dict.fromkeys(words, 1)
+    words = positive if isinstance(positive, list | tuple | dict) else [positive]
+    signs = words if isinstance(words, dict) else dict.fromkeys(map(str, words), 1)
     return {column: sign for word, sign in signs.items() for column in feature_columns([str(word)], table, "positive")}
 
 
