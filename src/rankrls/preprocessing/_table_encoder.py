@@ -496,7 +496,8 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
         wanted = "a finite number" if kind == "number" else "a date (3/1/2024 is ambiguous without date_format)"
         words, codes = column.as_texts()
         cell = column.odd or repr(words[codes[row]])
-        problem = f"The cell {cell} of column {column.name!r}, row {row}, is not {wanted}. Correct it, or empty it if unknown."
+        problem = f"The cell {cell} of column {column.name!r}, row {row}, is not {wanted}."
+        problem += " Correct it, or empty it if unknown."
         raise InputError(problem, parameter="X", column=column.name, row=row)
     if not fills and column.missing.any():
         row = int(np.argmax(column.missing))
