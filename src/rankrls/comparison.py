@@ -428,11 +428,10 @@ def compare_per_query(
     rng = np.random.default_rng(random_state)
     if len(values) < 2:
         raise InputError(f"A comparison needs at least two rankings; got {len(values)}.")
+    pairs = [*combinations(values, 2)]
     if baseline is not None:
         check_word("baseline", baseline, values)
-    pairs = (
-        [*combinations(values, 2)] if baseline is None else [(name, baseline) for name in values if name != baseline]
-    )
+        pairs = [(name, baseline) for name in values if name != baseline]
     work = len(pairs) * n_resamples * max(np.size(of_one) for of_one in values.values())
     job = f"The comparison of {len(pairs)} pairs of rankings with {n_resamples} resamples"
     remedy = "Compare all with one (baseline), or use fewer (n_resamples)."

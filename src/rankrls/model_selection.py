@@ -816,7 +816,9 @@ def _folds(
     draws = np.empty(n)
     draws[layout.by_id] = rng.random(n)
     # every k successive units in the order of their labels go to different folds
-    labels = [] if by_query else [y[first]] if event is None else [y[first], event[first]]
+    labels = [] if by_query else [y[first]]
+    if event is not None:
+        labels.append(event[first])
     fold = np.empty(n, dtype=np.intp)
     fold[np.lexsort([draws, *labels])] = np.concatenate([rng.permutation(k) for _ in range(0, n, k)])[:n]
     return fold[layout.codes], f"{k} folds of {n} {what}"

@@ -135,7 +135,15 @@ def labelled_part(part: Part) -> LabelledItems:
         good = np.isfinite(weights) & (weights >= 0.0)
         _check(part, good, weights, "sample_weight", "weights must be finite and not negative")
         check_magnitude("sample_weight", weights)
-    items = LabelledItems(table.X, None, True, True, y[:, None], query_layout(table.qid, len(y)), weights)
+    items = LabelledItems(
+        table.X,
+        kept=None,
+        has_qid=True,
+        one_target=True,
+        Y=y[:, None],
+        layout=query_layout(table.qid, len(y)),
+        weights=weights,
+    )
     return items.of_positive_weight(square=False)
 
 
@@ -266,7 +274,15 @@ class StreamedItems(Data):
         check_whole_queries(dataset)
         names = None if dataset.feature_names is None else np.array(dataset.feature_names, dtype=object)
         X = np.empty((0, dataset.n_features))
-        return cls(X, None, True, True, dataset, executor, features=Features(dataset.n_features, names))
+        return cls(
+            X,
+            kept=None,
+            has_qid=True,
+            one_target=True,
+            dataset=dataset,
+            executor=executor,
+            features=Features(dataset.n_features, names),
+        )
 
     @cached_property
     def part_rows(self) -> list[int]:

@@ -461,7 +461,11 @@ class ViewPursuer(KernelGraphEstimator, PartlyLabelledRanker):
             views=self.views,
             nus=tuple(sorted(float(value) for value in options(self.nu, "nu"))),
             settings=CoPursuitSettings(
-                int(n_basis), of_features, bool(self.backfit), bool(self.shared_basis), bool(self.disjoint)
+                n_basis=int(n_basis),
+                of_features=of_features,
+                backfit=bool(self.backfit),
+                shared_basis=bool(self.shared_basis),
+                disjoint=bool(self.disjoint),
             ),
         )
 

@@ -253,7 +253,17 @@ def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Item
         remedy = "Add a constant feature to X and an indicator of each item to items instead."
         raise InputError(f"{problem} {remedy}", parameter="fit_intercept")
     queries = query_layout(np.arange(q), q)
-    return RankedItems(data.X, None, False, False, data.Y, queries, None, items, features=data.features)
+    return RankedItems(
+        data.X,
+        kept=None,
+        has_qid=False,
+        one_target=False,
+        Y=data.Y,
+        layout=queries,
+        weights=None,
+        item_features=items,
+        features=data.features,
+    )
 
 
 def check_items(items: Items | ItemsLike) -> Items:

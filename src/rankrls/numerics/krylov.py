@@ -264,7 +264,8 @@ class KrylovRun:
         self.iterations_sorted[:active] = self.iteration
         small = self.zeta[:active] * np.sqrt(squared) <= max(self.tol, _PRECISION) * self.right_norm
         # the larger alpha, the smaller the residual: the converged shifts are the last ones
-        self._end(Status.CONVERGED, int(active - np.argmin(small[::-1])) if not small.all() else 0)
+        first = 0 if small.all() else int(active - np.argmin(small[::-1]))
+        self._end(Status.CONVERGED, first)
         if self.iteration >= self.max_iter:
             self._end(Status.MAX_ITER, 0)
 

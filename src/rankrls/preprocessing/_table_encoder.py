@@ -546,8 +546,8 @@ class Categories:
             raise InputError(f"{text} {remedy}", parameter="categorical", column=column.name)
         if len(frequent) + (len(frequent) < len(totals)) > most:
             frequent = frequent[: most - 1]
-        groups = (frequent, totals.keys() - {*frequent})
-        known, rare = (sorted(words, key=lambda word: (word is not None, word or "")) for words in groups)
+        known = sorted(frequent, key=_missing_first)
+        rare = sorted(totals.keys() - {*frequent}, key=_missing_first)
         return cls(column.name, known, rare)
 
     def features(self) -> Iterator[EncodedFeature]:
@@ -587,6 +587,11 @@ class Categories:
     def unseen(self, column: Column) -> int:
         """Number of cells whose category is not among the training rows."""
         return sum(n for word, n in column.counts().items() if self._key(word) not in self.places)
+
+
+def _missing_first(word: str | None) -> tuple[bool, str]:
+    """Sort key of a category; None is the category of missing cells."""
+    return word is not None, word or ""
 
 
 def _value(word: str) -> float | None:

@@ -133,9 +133,10 @@ class Surface:
         """Iterate until nothing changes or patience ends; the measure is evaluated after each iteration."""
         for _ in progress(range(self._max_iter), "iterations"):
             moving = np.any([run.running for run in self._runs], axis=0)
-            waiting = self.iteration - self._improved < self.patience
+            if self.every_iteration:
+                moving &= self.iteration - self._improved < self.patience
             # systems without anything to learn are evaluated once, too
-            if self.iteration and not (moving & waiting if self.every_iteration else moving).any():
+            if self.iteration and not moving.any():
                 break
             for run in self._runs:
                 run.step()
