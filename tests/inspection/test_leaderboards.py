@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import t
 
-from rankrls import RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
+from rankrls import CGRankRLS, RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
 from rankrls._errors import InputError, InputWarning
 from rankrls.inspection import leaderboard
 
@@ -331,6 +331,10 @@ def test_probabilities_need_votes():
     X, y = np.random.default_rng(0).normal(size=(2, 12, 3))
     with pytest.raises(InputError, match="fit_pairs"):
         RankRLSCV().fit(X, y[:, 0], qid=np.repeat([0, 1, 2], 4)).predict_win_probability(X, X)
+    iterated = CGRankRLS(scoring="pair_accuracy", cv=2).fit_pairs(X, [0, 1, 2, 3], [4, 5, 6, 7], new="votes")
+    assert iterated.held_out_scores_ is None
+    with pytest.raises(InputError, match="this model does not have"):
+        iterated.predict_win_probability(X, X)
     model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, [0, 1, 2, 3], [4, 5, 6, 7])
     with pytest.raises(InputError, match="X_a has 2 rows and X_b 1"):
         model.predict_win_probability(X[:2], X[:1])

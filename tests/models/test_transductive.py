@@ -152,7 +152,7 @@ def with_nan(*rows):
             {},
             Refusal("not positive semidefinite", parameter="alpha"),
         ),
-        ({}, {"y": with_nan(3)}, Refusal("which has labels", parameter="y", row=3)),
+        ({}, {"y": with_nan(3)}, Refusal("which has labels", parameter="y", row=3, remedy="without a label.")),
         ({}, {"y": with_nan(3), "qid": None}, Refusal("NaN", parameter="y", row=3, remedy="or pass qid")),
         ({}, {"y": np.full(len(Y), np.nan)}, Refusal("needs labels", parameter="y")),
         ({}, {"y": np.where(HIDDEN, np.nan, 1.0)}, Refusal("Nothing to compare", parameter="y")),

@@ -324,6 +324,6 @@ def _check_whole_queries(data: LabelledItems, labelled: Mask) -> None:
         row = int(data.given_numbers(partly)[0])
         query = data.layout.ids[codes[partly[0]]]
         where = f"row {row}, in query {query!s}, which has labels" if data.has_qid else f"row {row}"
-        remedy = "Drop its rows without a label, or pass qid."
+        remedy = "Drop its rows without a label." if data.has_qid else "Drop its rows without a label, or pass qid."
         problem = f"Input y contains NaN: {where}. Each query needs labels in all its rows or in none. {remedy}"
         raise InputError(problem, parameter="y", row=row)
