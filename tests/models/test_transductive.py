@@ -163,3 +163,11 @@ def test_refusals(parameters, arguments, refusal):
     given = {"y": PARTLY, "qid": QID, **arguments}
     with refusal:
         TransductiveRankRLS(**parameters).fit(X, given.pop("y"), **given)
+
+
+@pytest.mark.parametrize("y", [Y[:-1], with_nan(0)[:-1]])
+@pytest.mark.parametrize("qid", [QID, None])
+def test_labels_to_evaluate_are_one_per_row(y, qid):
+    model = TransductiveRankRLS().fit(X, PARTLY if qid is not None else Y, qid=qid)
+    with Refusal(f"y_score has {len(Y)} rows", f"y_true has {len(Y) - 1}", parameter="y_score"):
+        model.score(X, y, qid=qid)

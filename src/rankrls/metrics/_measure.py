@@ -347,9 +347,7 @@ class Measure:
             raise InputError("y_true is empty: there is nothing to evaluate.", parameter="y_true")
         check_finite("y_true", labels, "label")
         scores = check_scores(y_score)
-        if len(scores) != len(labels):
-            problem = f"y_score has {len(scores)} rows but y_true has {len(labels)}: one score per label is needed."
-            raise InputError(problem, parameter="y_score")
+        check_one_score_per_label(scores, labels)
         weights = check_weights(sample_weight, len(labels))
         layout = query_layout(qid, len(labels))
         values = self.per_query(labels, scores.reshape(len(labels), -1), layout, weights, docno)
@@ -620,6 +618,7 @@ def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any
     labels = array_of("y", y)
     if labels.dtype.kind not in "fiub" or labels.ndim not in (1, 2):
         return y, scores, qid, weights
+    check_one_score_per_label(scores, labels)
     known = ~np.isnan(labels.reshape(len(labels), -1)).all(axis=1)
     if not known.any():
         raise InputError(
@@ -630,6 +629,13 @@ def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any
     qid = None if qid is None else query_layout(qid, len(labels)).codes[known]
     weights = check_weights(weights, len(labels))
     return labels[known], np.asarray(scores)[known], qid, None if weights is None else weights[known]
+
+
+def check_one_score_per_label(scores: Any, labels: AnyArray) -> None:
+    """Refuse scores and labels of different lengths."""
+    if len(scores) != len(labels):
+        problem = f"y_score has {len(scores)} rows but y_true has {len(labels)}: one score per label is needed."
+        raise InputError(problem, parameter="y_score")
 
 
 def check_scores(y_score: Any) -> Array:

@@ -501,8 +501,8 @@ class Chooses(ChosenAttributes, Ranker):
         check_is_fitted(self)
         if "win_slope_" not in vars(self):
             problem = (
-                "Win probabilities need held-out scores of preferences, which this model does not have. Fit RankRLSCV or "
-                "SparseRankRLSCV by fit_pairs, without cv='leave_pair_out'."
+                "Win probabilities need held-out scores of preferences, which this model does not have. Fit RankRLSCV "
+                "or SparseRankRLSCV by fit_pairs, without cv='leave_pair_out'."
             )
             raise InputError(problem, parameter="cv")
         a = self.predict(X_a)
