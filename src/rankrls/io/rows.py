@@ -286,8 +286,12 @@ def document_ids(comments: Sequence[str], qid: AnyArray | None) -> AnyArray | No
         queries = repeat(None) if qid is None else qid.tolist()
         if any(len(word.split()) != 1 for word in words) or len({*zip(queries, words)}) < len(words):  # noqa: B905
             return None
-    encoded = (word.encode("utf-8", "surrogateescape") for word in words)
-    return objects(text.decode("utf-8" if is_utf8(text) else "latin-1") for text in encoded)
+    ids = []
+    for word in words:
+        encoded = word.encode("utf-8", "surrogateescape")
+        coding = "utf-8" if is_utf8(encoded) else "latin-1"
+        ids.append(encoded.decode(coding))
+    return objects(ids)
 
 
 def _counted_labels(y: Array) -> dict[str, Any]:

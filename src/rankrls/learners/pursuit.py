@@ -212,7 +212,9 @@ def co_pursue(
             if best is None:
                 return walk.path()
             where = np.unravel_index(best, closed.shape)
-            chosen = tuple(int(where[0 if shared else v]) for v in range(len(views)))
+            chosen = tuple(map(int, where))
+            if shared:
+                chosen *= len(views)
             if not backfit:
                 for v, length in enumerate(W[where] @ (W[where].T @ b[where])):
                     walk.step(v, chosen[v], length)

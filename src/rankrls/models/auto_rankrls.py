@@ -439,8 +439,9 @@ def _columns(rows: list[Values]) -> dict[str, AnyArray]:
     """Table of words and numbers by column; "" and NaN for missing entries."""
     kinds = {name: str if isinstance(value, str) else float for row in rows for name, value in row.items()}
     missing = {str: "", float: np.nan}
+    dtypes = {str: np.dtype(object), float: np.dtype(np.float64)}
     return {
-        name: np.array([row.get(name, missing[kind]) for row in rows], dtype=object if kind is str else np.float64)
+        name: np.array([row.get(name, missing[kind]) for row in rows], dtype=dtypes[kind])
         for name, kind in kinds.items()
     }
 

@@ -116,7 +116,8 @@ def _numbers(where: str, given: Columns | None, features: Features) -> Index | N
     n = features.count or 0
     index = given if isinstance(given, slice) else np.asarray(given)
     if isinstance(index, np.ndarray) and index.dtype.kind in "UO":
-        known = {name: k for k, name in enumerate(() if features.names is None else features.names)}
+        names = () if features.names is None else features.names
+        known = {name: k for k, name in enumerate(names)}
         index = np.array([known.get(name, n) for name in index.tolist()])
     try:
         numbers = np.arange(n, dtype=np.intp)[index]
