@@ -272,7 +272,7 @@ def read_only(trials: Trials, writer: Writer, rng: random.Random) -> None:
 def streams(trials: Trials, writer: Writer, rng: random.Random) -> None:
     """Standard output is closed, full, or read by nobody: an error if results are lost, and files are written."""
     printing = rng.random() < 0.7
-    argv = rng.choice(_PRINTING) if printing else writer.argv("streams", 0)
+    argv = rng.choice(_PRINTING) if printing else writer.argv(f"streams-{writer.target}", 0)
     kind = rng.choice([*_STREAMS])
     done = _process(argv, redirect=_STREAMS[kind])
     wanted = 2 if (printing or writer.prints) and kind == "full" else 0

@@ -622,7 +622,7 @@ class AutoRankRLS(Chooses):
     best_estimator_: BaseEstimator
     results_: dict[str, AnyArray]
     skipped_: dict[str, str]
-    _by_query_: bool
+    _by_query_: bool = False
 
     def __init__(
         self,
