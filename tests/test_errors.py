@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
+from rankrls import RankRLS
 from rankrls._errors import InputError, InputWarning
+from rankrls.inspection import posterior
+from rankrls.metrics import Measure
+from rankrls.preprocessing import TableEncoder
+from tests.refusals import Refusal
 
 KINDS = pytest.mark.parametrize("kind", [InputError, InputWarning])
 
@@ -34,3 +40,18 @@ def test_errors_survive_pickling(kind):
     error = kind("y is empty.", parameter="y", file="f", line=2, row=1, column=3)
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (kind, str(error), vars(error))
+
+
+@pytest.mark.parametrize(
+    ("call", "parameter", "accepted"),
+    [
+        (lambda: RankRLS(kernel="gauss").fit(np.eye(3), [0, 1, 2]), "kernel", "a function"),
+        (lambda: Measure("ndcg", gain="powers"), "gain", "gains of labels"),
+        (lambda: Measure("map", empty="drop"), "empty", "'skip', a number"),
+        (lambda: TableEncoder(impute="mode").fit({"age": [1.0, None]}), "impute", "a number"),
+        (lambda: posterior(RankRLS(), np.eye(3), [0, 1, 2], alpha="auto"), "alpha", "a number above 0"),
+    ],
+)
+def test_refused_words_are_told_everything_else_that_is_accepted(call, parameter, accepted):
+    with Refusal("must be one of", accepted, parameter=parameter):
+        call()

@@ -126,11 +126,11 @@ def refuse_where(bad: Mask, name: str, message: Callable[[int], str]) -> None:
         raise InputError(message(row), parameter=name, row=row)
 
 
-def check_word(name: str, value: Any, words: Iterable[str]) -> None:
-    """Refuse values other than the given words."""
+def check_word(name: str, value: Any, words: Iterable[str], *, otherwise: str = "") -> None:
+    """Refuse values other than the given words; ``otherwise`` names what else the caller accepts."""
     known = tuple(words)
     if not isinstance(value, str) or value not in known:
-        listed = ", ".join(map(repr, known))
+        listed = ", ".join([*map(repr, known), otherwise] if otherwise else map(repr, known))
         raise InputError(f"{name} must be one of {listed}; got {value!r}.{did_you_mean(value, known)}", parameter=name)
 
 

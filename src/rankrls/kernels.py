@@ -272,7 +272,7 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
         If the name is unknown, or a parameter is not a number or out of range.
     """
     if not callable(kernel):
-        check_word("kernel", kernel, KERNELS)
+        check_word("kernel", kernel, KERNELS, otherwise="a function")
     if gamma is not None:
         check_number("gamma", gamma, {"above": 0.0})
     check_count("degree", degree)

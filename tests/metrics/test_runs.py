@@ -80,7 +80,7 @@ def test_what_cannot_be_evaluated_is_refused():
     qrels = {"q1": {"a": 1}}
     with Refusal("no query in common", "'q1'", "'1'", parameter="run"):
         evaluate_run(qrels, {"1": {"a": 1.0}})
-    with Refusal("finite", parameter="run"):
+    with Refusal("finite", "of query", parameter="run"):
         evaluate_run(qrels, {"q1": {"a": np.inf}})
     with Refusal("every judged document", parameter="measures"):
         evaluate_run(qrels, {"q1": {"a": 1.0}}, measures=["pair_squared_error"])

@@ -249,7 +249,7 @@ def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Le
         raise InputError(problem, parameter="positive")
     number(above=0.0, none=True)("noise", noise)
     if isinstance(alpha, str):
-        check_word("alpha", alpha, ("evidence",))
+        check_word("alpha", alpha, ("evidence",), otherwise="a number above 0")
         return spec, None
     value = float(grid[0]) if alpha is None else alpha
     number(above=0.0)("alpha", value)

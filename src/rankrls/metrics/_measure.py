@@ -733,8 +733,10 @@ def join_run(qrels: ByDocument, run: ByDocument) -> JoinedRun:
     ]
     queries, documents, *numbers = zip(*rows, strict=True)
     y, scores = np.array(numbers, dtype=np.float64)
-    if np.isinf(y).any() or not (scores < np.inf).all():
-        raise InputError("Labels and scores must be finite numbers.", parameter="run")
+    unknown = np.flatnonzero(np.isinf(y) | ~(scores < np.inf))
+    if len(unknown):
+        where = f"document {documents[unknown[0]]!r} of query {queries[unknown[0]]!r}"
+        raise InputError(f"The label and the score of {where} must be finite numbers.", parameter="run")
     known = ~np.isnan(y)
     retrieved = scores > -np.inf
     counts = {

@@ -37,11 +37,13 @@ Gain = str | tuple[float, ...]
 
 def _check_gain(name: str, value: Any) -> None:
     if not isinstance(value, tuple):
-        check_word(name, value, ("exp2", "linear", "positive"))
+        check_word(name, value, ("exp2", "linear", "positive"), otherwise="a tuple of the gains of labels 0, 1, 2, ...")
 
 
 def _check_empty(name: str, value: Any) -> None:
-    if value != "skip":
+    if isinstance(value, str):
+        check_word(name, value, ("skip",), otherwise="a number")
+    else:
         check_number(name, value)
 
 

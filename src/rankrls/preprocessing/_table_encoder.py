@@ -884,7 +884,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             text = f"sparse_output must be 'auto', True or False; got {self.sparse_output!r}."
             raise InputError(text, parameter="sparse_output")
         if isinstance(self.impute, str):
-            check_word("impute", self.impute, STRATEGIES)
+            check_word("impute", self.impute, STRATEGIES, otherwise="a number")
         elif self.impute is not None:
             check_number("impute", self.impute)
         asked = names_of("text_features", self.text_features)
