@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from io import TextIOWrapper
+from io import TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import Any
 
@@ -478,7 +478,7 @@ def info() -> None:
 
 def run(argv: list[str]) -> int:
     """Run the program; returns the exit status."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None if it is closed
+    sys.stdout = sys.stdout or open(os.devnull)  # noqa: SIM115 - None if it is closed: this refuses to be written
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that its encoding lacks
@@ -527,6 +527,8 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "rankrls"
         return 2, f"{error.format_message().rstrip('.')} (see {where} --help)"
+    if isinstance(error, UnsupportedOperation):
+        return 2, "standard output is closed, so the result is lost."
     if isinstance(error, OSError):
         return 2, f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else error.strerror or text
     if isinstance(error, MemoryError):
