@@ -140,6 +140,9 @@ def test_the_best_alpha_is_that_of_the_held_out_measure():
     assert model.best_score_ == pytest.approx(np.mean(taus))
     assert model.best_score_ == model.cv_results_["mean_score"].max()
     assert len(model.cv_results_["alpha"]) == 21
+    for alpha, value in zip(model.cv_results_["alpha"], model.cv_results_["mean_score"], strict=True):
+        alone = ConditionalRankRLSCV([alpha], fit_intercept=True, scoring="tau").fit(X, Y)
+        assert alone.best_score_ == pytest.approx(value)
     simple = ConditionalRankRLSCV(fit_intercept=True, scoring="tau", rule="one_se").fit(X, Y)
     assert simple.alpha_ >= model.alpha_
 

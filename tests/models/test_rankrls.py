@@ -247,3 +247,11 @@ def test_scores_that_differ_by_rounding_are_half_right():
     first, second = model.predict(items).reshape(2, 24)
     assert (first != second).any()
     assert model.score(items, y, qid=np.tile(np.arange(24), 2)) == 0.5
+
+
+def test_scores_that_differ_by_rounding_are_tied():
+    model = RankRLS(1.0).fit(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]), [1.0, 1.0, 0.0, 0.0])
+    X = np.array([[0.1, 0.2], [0.3, 0.0]])
+    first, second = model.predict(X)
+    assert first != second
+    assert model.score(X, [0.0, 1.0]) == model.score(X, [1.0, 0.0]) == 0.5
