@@ -35,7 +35,7 @@ from rankrls.numerics.scorer import Basis
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
 R = TypeVar("R")
-Judge: TypeAlias = Callable[[Any, Array], R]
+Judge: TypeAlias = Callable[[Graph, Array], R]
 """Function that is called with each part of a graph and its held-out scores, (targets, alphas, rows)."""
 K = TypeVar("K", bound="Data")
 
@@ -50,8 +50,8 @@ class Setting:
         Parameters of :class:`rankrls.RankRLS`.
     """
 
-    ties: Any = "include"
-    balance: Any = "examples"
+    ties: str = "include"
+    balance: str = "examples"
     regression_weight: float = 0.0
 
 
@@ -330,7 +330,7 @@ class DataInMemory(Data):
         """Items over which a model of some observations expands."""
 
     @abstractmethod
-    def blocks(self, units: Sequence[Index] | None) -> Sequence[Index]:
+    def blocks(self, folds: Sequence[Index] | None) -> Sequence[Index]:
         """Observations that are held out together: of some queries (groups) each, or of every one for None."""
 
     @abstractmethod
@@ -399,10 +399,10 @@ class LabelledItems(DataInMemory):
     def items_of(self, observations: Index) -> Index | slice:
         return observations
 
-    def blocks(self, units: Sequence[Index] | None) -> Sequence[Index]:
-        if units is None:
+    def blocks(self, folds: Sequence[Index] | None) -> Sequence[Index]:
+        if folds is None:
             return self.layout.blocks
-        return [np.flatnonzero(np.isin(self.layout.codes, queries)) for queries in units]
+        return [np.flatnonzero(np.isin(self.layout.codes, queries)) for queries in folds]
 
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
         return curve_of_queries(measure, self.Y, self.layout, self.weights, scores)
@@ -507,9 +507,9 @@ class PreferredItems(DataInMemory):
         """All items: their numbers are those that predictions are made for."""
         return slice(None)
 
-    def blocks(self, units: Sequence[Index] | None) -> Sequence[Index]:
+    def blocks(self, folds: Sequence[Index] | None) -> Sequence[Index]:
         groups = self.preferences.blocks()
-        return groups if units is None else [np.concatenate([groups[g] for g in unit]) for unit in units]
+        return groups if folds is None else [np.concatenate([groups[g] for g in fold]) for fold in folds]
 
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
         of_one_target = np.ascontiguousarray(scores[:, :, 0])

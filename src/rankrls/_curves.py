@@ -42,7 +42,7 @@ class Curve:
     error: Array
     per_block: Array | None = None
     interval: Array | None = None
-    scores: Callable[[int], Any] | None = None
+    scores: Callable[[int], Array] | None = None
 
     @property
     def size(self) -> Array:

@@ -83,13 +83,13 @@ def labelled_items(
         Y, factors, propensities = _corrected(spec, X, Y, qid, clicks)
         weights = factors if weights is None else weights * factors
     data = LabelledItems(
-        X,
-        None,
-        qid is not None,
-        one_target,
-        Y,
-        layout,
-        weights,
+        X=X,
+        kept=None,
+        has_qid=qid is not None,
+        one_target=one_target,
+        Y=Y,
+        layout=layout,
+        weights=weights,
         features=features,
         propensities=propensities,
         like=None if X is given else given[:0, :],
@@ -144,7 +144,15 @@ def preferred_items(
     if not given.strength.any():
         raise InputError("Every strength is 0: at least one preference must not be a tie.", parameter="strength")
     identity = query_layout(np.arange(given.n_items) if item_id is None else item_id, given.n_items, name="item_id")
-    return PreferredItems(X, None, False, True, given, identity.codes, features=features)
+    return PreferredItems(
+        X=X,
+        kept=None,
+        has_qid=False,
+        one_target=True,
+        preferences=given,
+        identity=identity.codes,
+        features=features,
+    )
 
 
 def warn_of_one_ranking(spec: Spec, data: LabelledItems) -> None:

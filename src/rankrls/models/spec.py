@@ -245,7 +245,7 @@ class SearchSpec(Spec, Generic[S]):
         if plan is None:
             candidate = next(self.candidates(data))
             problem = candidate.problem(data)
-            value = float(problem.axis()[-1] if self.grid is None else self.grid[0])
+            value = float(problem.axis()[-1] if self.grid is None else self.grid[0])  # the most complex of an axis
             return self.fitted(data, Solved(candidate, problem.solve(value), value))
         return self.chosen(data, plan, self.search(data, plan))
 

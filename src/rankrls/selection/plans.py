@@ -64,7 +64,7 @@ class Split:
     Attributes
     ----------
     train : ndarray of int, or None
-        Units to fit; None for all.
+        Observations to fit (rows of Y, or preferences); None for all, with validation data.
     watched : ndarray of int, or matrix
         Items whose scores are evaluated: numbers of items, or other items.
     data : DataInMemory
@@ -160,8 +160,8 @@ class UnitsPlan(Plan):
     folds: Sequence[Index] | None = None
 
     def splits(self, data: DataInMemory) -> list[Split]:
-        every = np.arange(data.n_observations)
-        return [Split(np.delete(every, block), *data.watch(block)) for block in data.blocks(self.folds)]
+        observations = np.arange(data.n_observations)
+        return [Split(np.delete(observations, block), *data.watch(block)) for block in data.blocks(self.folds)]
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         curve = problem.held_out_curve(self.measure, self.folds, values)
