@@ -35,6 +35,7 @@ def test_help_imports_nothing_heavy(argv):
 
 
 def test_every_command_has_help_with_an_example(works):
+    assert set(COMMANDS) == set(_program.root.commands)
     overview = works("--help").out
     for command in COMMANDS:
         assert f"  {command} " in overview

@@ -9,6 +9,7 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from tests.refusals import Refusal
 
 from rankrls.metrics import Measure, evaluate, resolve_measure
+from rankrls.metrics._table import BY_NAME, MEASURES
 
 
 def textbook(name, ranked, k, relevant_in_query, best):
@@ -32,10 +33,19 @@ def textbook(name, ranked, k, relevant_in_query, best):
     if name == "average_precision":
         found = [sum(hits[: i + 1]) / (i + 1) for i in range(min(k, len(hits))) if hits[i]]
         return sum(found) / relevant_in_query if relevant_in_query else 0.0
-    return next((1 / (i + 1) for i, hit in enumerate(hits[:k]) if hit), 0.0)
+    if name == "reciprocal_rank":
+        return next((1 / (i + 1) for i, hit in enumerate(hits[:k]) if hit), 0.0)
+    if name == "rbp":
+        return sum(0.2 * 0.8**i for i, hit in enumerate(hits[:k]) if hit)
+    if name == "bpref":
+        others = len(ranked) - relevant_in_query
+        above = [i - sum(hits[:i]) for i, hit in enumerate(hits) if hit]
+        shares = [min(a, relevant_in_query) / min(others, relevant_in_query) if others else 0.0 for a in above]
+        return sum(1 - share for share in shares) / relevant_in_query if relevant_in_query else 0.0
+    raise ValueError(f"{name} has no sentence here.")
 
 
-NAMES = ("ndcg", "average_precision", "precision", "reciprocal_rank", "recall", "success", "r_precision", "err")
+NAMES = [definition.name for definition in MEASURES if not definition.over_pairs]
 
 
 def measure_of(name, k, ties):
@@ -51,9 +61,10 @@ def orders_of(scores):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 9, None])
 def test_ties_by_row_and_averaged_over_every_order(name, k):
-    if k is None and name in ("precision", "recall", "success"):
+    definition = BY_NAME[name]
+    if k is None and definition.depth == "needed":
         k = 4
-    k = None if name == "r_precision" else k
+    k = None if definition.depth == "none" else k
     rng = np.random.default_rng(7)
     for _ in range(25):
         m = rng.integers(1, 7)
@@ -63,7 +74,7 @@ def test_ties_by_row_and_averaged_over_every_order(name, k):
         values = [textbook(name, y[list(order)], k, found, best) for order in orders]
         rows_in_order = next(i for i, p in enumerate(orders) if list(p) == np.argsort(-f, kind="stable").tolist())
         assert measure_of(name, k, "row")(y, f) == pytest.approx(values[rows_in_order], abs=1e-14)
-        if name in ("ndcg", "precision", "recall", "r_precision"):
+        if "average" in definition.ties:
             assert measure_of(name, k, "average")(y, f) == pytest.approx(np.mean(values), abs=1e-13)
 
 

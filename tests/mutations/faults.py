@@ -126,6 +126,12 @@ FAULTS = [
     ),
     *_planted(
         "selection/plans.py",
+        "selection/test_plans.py::test_a_split_trains_on_no_row_of_the_queries_that_it_watches "
+        "selection/test_plans.py::test_a_split_trains_on_no_preference_of_the_groups_that_it_watches",
+        ("np.delete(every, block)", "np.delete(every, block[:1])"),
+    ),
+    *_planted(
+        "selection/plans.py",
         "selection/test_search.py::test_validation_data selection/test_optimism.py",
         ("        return False\n\n    def curve", "        return True\n\n    def curve"),
     ),

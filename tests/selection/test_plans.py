@@ -1,4 +1,4 @@
-"""RankRLSCV on one global ranking: leave-pair-out, and when folds of rows stand in for it."""
+"""What plans hold out, and RankRLSCV on one global ranking: leave-pair-out, and when folds of rows stand in for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from sklearn.model_selection import KFold
 
 from rankrls import CGRankRLS, InputWarning, RankingPursuitCV, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
+from rankrls.models.intake import labelled_items, preferred_items
 from rankrls.selection import plans
+from rankrls.selection.folds import with_new
 from tests.models.oracles import kernel_of_sums
 from tests.refusals import Refusal
 
@@ -169,3 +171,46 @@ def test_held_out_scores_of_refits_that_differ_by_rounding_are_equal():
     assert not np.array_equal(first, second)
     first, second = model.held_out_scores_.reshape(2, 24)
     np.testing.assert_array_equal(first, second)
+
+
+def check_splits(splits, held, unit_of):
+    """Check that each split holds out all rows of some units, trains on all others, and that each row is held once."""
+    every = np.arange(len(unit_of))
+    for split, rows in zip(splits, held, strict=True):
+        np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(np.isin(unit_of, unit_of[rows])))
+        np.testing.assert_array_equal(np.sort(split.train), np.setdiff1d(every, rows))
+    np.testing.assert_array_equal(np.sort(np.concatenate(held)), every)
+
+
+@pytest.mark.parametrize(("cv", "n_splits"), [(None, 7), (3, 3)])
+def test_a_split_trains_on_no_row_of_the_queries_that_it_watches(cv, n_splits):
+    qid = np.random.default_rng(0).permutation(np.repeat(np.arange(7), 4))
+    items = np.random.default_rng(1).normal(size=(28, 2))
+    data = labelled_items(RankRLS()._spec(), items, np.arange(28.0), qid, None)
+    plan = plans.QueryPlanner(Measure("disagreement"), data, 0.0).exact(cv, [])
+    assert type(plan) is plans.UnitsPlan
+    splits = plan.splits(data)
+    assert len(splits) == n_splits
+    for split in splits:
+        np.testing.assert_array_equal(split.data.Y[:, 0], split.watched)  # the labels number the rows
+    check_splits(splits, [split.watched for split in splits], qid)
+
+
+@pytest.mark.parametrize(("cv", "n_splits"), [(None, 7), (3, 3)])
+def test_a_split_trains_on_no_preference_of_the_groups_that_it_watches(cv, n_splits):
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(7), 4))
+    winners, losers = np.random.default_rng(1).permutation(56).reshape(2, 28)
+    items = np.random.default_rng(2).normal(size=(56, 2))
+    strength = 1.0 + np.arange(28)
+    given = preferred_items(RankRLS()._spec(), items, winners, losers, strength, None, groups=groups)
+    data = with_new(given, "groups")
+    plan = plans.PreferencePlanner(Measure("disagreement"), data).exact(cv, [])
+    assert type(plan) is plans.GroupsPlan
+    splits = plan.splits(data)
+    assert len(splits) == n_splits
+    tables = [split.data.preferences for split in splits]
+    held = [(table.strength - 1.0).astype(int) for table in tables]  # the strengths number the preferences
+    for split, table, rows in zip(splits, tables, held, strict=True):
+        np.testing.assert_array_equal(split.watched[table.winners], winners[rows])
+        np.testing.assert_array_equal(split.watched[table.losers], losers[rows])
+    check_splits(splits, held, groups)
