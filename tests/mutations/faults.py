@@ -128,7 +128,7 @@ FAULTS = [
         "selection/plans.py",
         "selection/test_plans.py::test_a_split_trains_on_no_row_of_the_queries_that_it_watches "
         "selection/test_plans.py::test_a_split_trains_on_no_preference_of_the_groups_that_it_watches",
-        ("np.delete(every, block)", "np.delete(every, block[:1])"),
+        ("np.delete(observations, block)", "np.delete(observations, block[:1])"),
     ),
     *_planted(
         "selection/plans.py",
