@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
@@ -216,6 +215,8 @@ def estimate_propensities(
         raise InputError(problem, parameter="clicks")
     rates = rates / top_rate  # floors are parts of it
     logarithms = np.log1p(codes)
+    from sklearn.linear_model import LinearRegression  # imported here because it takes a tenth of a second
+
     explained = LinearRegression().fit(features, logarithms, n).score(features, logarithms, n)
     if codes.any() and explained > CONFOUNDED:
         problem = f"The features explain {100 * explained:.0f} % of the positions: examination and relevance "
