@@ -193,13 +193,14 @@ class Delimited(Stored):
         names = next(csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True))
         self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in names])
         rest = block.splitlines(keepends=True)[self._line :]
-        self._blocks = chain([b"".join(rest)], blocks)
+        self._blocks = _of_several_rows(chain([b"".join(rest)], blocks))
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        numbers = [self.schema.names.index(name) for name in names]
+        places = {name: k for k, name in enumerate(self.schema.names)}
+        numbers = [places[name] for name in names]
         for block in self._blocks:
             for columns in self._columns(block, rows):
                 texts = [pc.ascii_trim_whitespace(columns[k]) for k in numbers]
@@ -271,6 +272,20 @@ class Delimited(Stored):
         except csv.Error as error:
             problem = f'a cell that begins with a quote (") does not end with one, or a cell is too long ({error}).'
             raise InputError(problem, row=len(self._numbers), file=self._text.name, line=line + 1) from None
+
+
+def _of_several_rows(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Whole lines in blocks of several rows, however long these are: each column of a block takes some time."""
+    waiting = []
+    rows = 0
+    for block in blocks:
+        waiting.append(block)
+        rows += block.count(b"\n")
+        if rows >= _TEXT_ROWS:
+            yield b"".join(waiting)
+            waiting = []
+            rows = 0
+    yield b"".join(waiting)
 
 
 def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any:
