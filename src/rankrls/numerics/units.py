@@ -28,7 +28,7 @@ from scipy import linalg
 from rankrls._arrays import chunk_values, joined, namespace, on_device, taken, to_device_of, to_host
 from rankrls._compiled import compiled
 from rankrls._typing import Array, Index, Matrix
-from rankrls.numerics.eigen import unit_of_rounding
+from rankrls.numerics.eigen import symmetric_eigen, unit_of_rounding
 from rankrls.numerics.ties import ROUNDED
 
 GOAL = 1e-12
@@ -106,9 +106,11 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
     for predicted, own, labels in zip(P, Z, t, strict=True):
         W = own * root
         few = len(W) <= len(root)
-        shares, vectors = linalg.eigh(W @ W.T if few else W.T @ W, subset_by_value=(1.0 - _REST, np.inf))
-        V = root[:, None] * (W.T @ vectors if few else vectors)
-        V = V[:, 1.0 - shares <= 64.0 * _EPS * np.einsum("nv,nv->v", V, V) / least]
+        # not for an interval of values alone: LAPACK's algorithm for intervals fails on some clustered values
+        shares, vectors = symmetric_eigen(W @ W.T if few else W.T @ W, max(W.shape))
+        own_only = 1.0 - shares <= _REST
+        V = root[:, None] * (W.T @ vectors[:, own_only] if few else vectors[:, own_only])
+        V = V[:, 1.0 - shares[own_only] <= 64.0 * _EPS * np.einsum("nv,nv->v", V, V) / least]
         if V.shape[1]:
             basis = linalg.qr(V, mode="economic")[0]
             w = D.T * (right - (labels - predicted) @ own)
