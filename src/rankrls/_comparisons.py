@@ -522,6 +522,11 @@ class PreferredItems(DataInMemory):
         table = self.preferences
         return {"win_slope_": logistic_slope(margins[held], table.strength[held], table.weight[held])}
 
+    def as_one_group(self) -> Self:
+        """These preferences as a single group."""
+        groups = np.zeros(self.preferences.n_rows, dtype=np.intp)
+        return replace(self, preferences=replace(self.preferences, groups=groups))
+
     def watch(self, observations: Index) -> tuple[Index, Self]:
         """Items of some preferences, ascending, and these preferences between only them, without features."""
         items, table = self.preferences.among_own_items(observations)

@@ -20,6 +20,8 @@ from rankrls.numerics.concordance import CONFIDENCE, concordance_interval, greed
 from rankrls.numerics.ties import tied
 
 J = TypeVar("J")
+_RUNS = 200
+"""Largest number of blocks of held-out preferences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +75,20 @@ def _of_targets(each: Sequence[Array]) -> Curve:
 def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array, *, by_item: bool) -> Curve:
     """Weighted share of preferences in the right (or wrong) order by scores (items, values); equal scores count half.
 
-    All preferences are one block, or each item is a block if items are new (``by_item``).
+    Blocks are items if these are new (``by_item``); otherwise runs of whole groups of preferences, or of single ones.
+    The mean of their values is the share, and its standard error is that of a ratio of sums.
     """
     right, weight = ordered_rightly(measure, table.differences(scores), table.strength, table.weight)
     if by_item:
         values = item_values(right, weight, table.winners, table.losers, table.n_items)
-        return Curve(*mean_and_error(values), values)
-    curve = of_preferences([(right, weight)], np.ones(table.n_rows, dtype=np.intp))
-    several = np.count_nonzero(table.weight * table.strength) > 1
-    return Curve(curve.mean, curve.error if several else np.full(len(curve.mean), np.nan), curve.mean[None])
+    else:
+        starts = table.runs(_RUNS)
+        totals = np.add.reduceat(weight, starts)[:, None]
+        right *= weight[:, None]
+        sums = np.add.reduceat(right, starts, axis=0)
+        share = ratio(sums.sum(axis=0), totals.sum(axis=0))
+        values = share + len(starts) * ratio(sums - totals * share, totals.sum(axis=0))
+    return Curve(*mean_and_error(values), values)
 
 
 def scale_of(values: Array) -> Array:

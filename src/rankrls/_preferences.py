@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,13 @@ class PreferenceTable:
         """Items of some preferences, ascending, and these preferences between only those items."""
         items, number = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
         winners, losers = number.reshape(2, -1)
-        return items, PreferenceTable(winners, losers, len(items), self.strength[rows], self.weight[rows])
+        return items, replace(self.take(rows), winners=winners, losers=losers, n_items=len(items))
+
+    def runs(self, most: int) -> Index:
+        """First preference of each of at most ``most`` runs of whole groups, whose preferences are adjacent."""
+        numbers = np.arange(self.n_rows) if self.groups is None else self.groups
+        firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        return firsts[:: max(-(-len(firsts) // most), 1)]
 
 
 def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, weight: Any) -> PreferenceTable:

@@ -427,6 +427,39 @@ def test_a_choice_on_few_units_is_one_half_on_noise(kind):
     assert error < 0.03
 
 
+@pytest.mark.filterwarnings("ignore:.*end of the grid")
+@pytest.mark.parametrize("kind", ["votes", "groups", "components"])
+def test_a_choice_on_one_fold_of_many_votes_is_one_half_on_noise(kind):
+    """The fold as one block has no estimate of the bias, and the disagreement was .47."""
+    honest = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        winners, losers = rng.permutation(1000).reshape(2, 500)
+        given = {"groups": {"groups": np.arange(500)}, "votes": {"new": "votes"}, "components": {}}[kind]
+        model = CGRankRLS(patience=5).fit_pairs(rng.normal(size=(1000, 100)), winners, losers, **given)
+        assert model.selection_.startswith("1 of 5 folds of 500")
+        honest.append(model.best_score_ + model.optimism_)
+    error = np.std(honest, ddof=1) / np.sqrt(len(honest))
+    assert abs(np.mean(honest) - 0.5) < 2.0 * error
+    assert error < 0.01
+
+
+@pytest.mark.filterwarnings("ignore:.*end of the grid")
+def test_repeated_votes_of_a_group_leave_the_standard_error_as_it_is():
+    """Of one fold of groups, groups are blocks: five equal votes in each say no more than one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 5))
+    winners, losers = rng.permutation(1200).reshape(2, 600)
+    once, often = (
+        CGRankRLS((1.0,)).fit_pairs(X, *np.repeat([winners, losers], n, axis=1), groups=np.repeat(np.arange(600), n))
+        for n in (1, 5)
+    )
+    assert often.best_score_ == pytest.approx(once.best_score_)
+    assert often.best_score_error_ == pytest.approx(once.best_score_error_)
+    share = once.best_score_
+    assert once.best_score_error_ == pytest.approx(np.sqrt(share * (1.0 - share) / 119))
+
+
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, pd.DataFrame])
 def test_columns_whose_weights_the_iteration_does_not_reach_are_warned_of_once(kind):
     """A click rate beside a time in seconds, in any container; scaled columns are no reason to warn."""

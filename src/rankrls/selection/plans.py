@@ -187,7 +187,13 @@ class UnitsPlan(Plan):
 
 
 class GroupsPlan(UnitsPlan):
-    """Groups of preferences instead of queries; margins by refits are evaluated unit by unit."""
+    """Groups of preferences instead of queries; each of several folds counts as one group."""
+
+    def splits(self, data: DataInMemory) -> list[Split]:
+        found = super().splits(data)
+        if len(found) == 1:
+            return found
+        return [replace(split, data=split.data.of_kind(PreferredItems).as_one_group()) for split in found]
 
     def _curve_of_scores(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         return curve_of_refits(self, data.whole(), candidate, values)
