@@ -35,13 +35,13 @@ from rankrls.numerics.scorer import Basis
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
 R = TypeVar("R")
-Judge: TypeAlias = Callable[[Graph, Array], R]
+PerChunk: TypeAlias = Callable[[Graph, Array], R]
 """Function that is called with each part of a graph and its held-out scores, (targets, alphas, rows)."""
 K = TypeVar("K", bound="Data")
 
 
 @dataclass(frozen=True)
-class Setting:
+class GraphSetting:
     """Settings by which labels become a graph.
 
     Attributes
@@ -55,7 +55,7 @@ class Setting:
     regression_weight: float = 0.0
 
 
-Settings: TypeAlias = Sequence[tuple[Setting, dict[str, Any]]]
+GraphSettings: TypeAlias = Sequence[tuple[GraphSetting, dict[str, Any]]]
 """Graphs to try, each with the parameters that it chooses."""
 
 
@@ -89,15 +89,15 @@ class ComparedItems(ABC):
         smoother: Smoother,
         basis: Basis | None,
         alphas: Array,
-        judge: Judge[R],
+        per_chunk: PerChunk[R],
         folds: Sequence[Index] | None,
     ) -> list[R]:
-        """Results of ``judge`` for chunks of held-out scores, in order; see :func:`rankrls.numerics.holdout.hold_out`.
+        """Results of ``per_chunk`` for held-out scores, in order; see :func:`rankrls.numerics.holdout.hold_out_chunks`.
 
         ``folds`` are numbers of the queries (groups of preferences) that are held out together; None holds out each
         alone.
         """
-        return self.whole().hold_out(smoother, basis, alphas, judge, folds)
+        return self.whole().hold_out(smoother, basis, alphas, per_chunk, folds)
 
     def whole(self) -> ComparedInMemory:
         """All items with their graph.
@@ -140,11 +140,11 @@ class ComparedInMemory(ComparedItems):
         smoother: Smoother,
         basis: Basis | None,
         alphas: Array,
-        judge: Judge[R],
+        per_chunk: PerChunk[R],
         folds: Sequence[Index] | None,
     ) -> list[R]:
         graph, bounds = self.in_order(folds)
-        return list(hold_out_chunks(smoother, graph, self.features(basis), alphas, judge, units=bounds))
+        return list(hold_out_chunks(smoother, graph, self.features(basis), alphas, per_chunk, units=bounds))
 
     def in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
         """Graph with the queries (groups) of each fold together, and the starts of folds; None without folds."""
@@ -233,16 +233,16 @@ class Data(ABC):
         """Number of targets."""
         return 1
 
-    def settings(self, given: Settings) -> Settings:
+    def settings(self, given: GraphSettings) -> GraphSettings:
         """Graphs to try, among those that an estimator asks for."""
         return given
 
-    def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
+    def numeric_graphs(self, setting: GraphSetting) -> Sequence[Graph]:
         """One graph for all targets, or one per target."""
         return self.whole().numeric_graphs(setting)
 
     @abstractmethod
-    def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
+    def compared(self, setting: GraphSetting, together: Sequence[GraphSetting] = ()) -> Sequence[ComparedItems]:
         """Items with each graph; ``together`` are all settings that are tried with the same features."""
 
     def items(self, numbers: Index) -> Any:
@@ -309,9 +309,9 @@ class DataInMemory(Data):
         return self.n_rows
 
     @abstractmethod
-    def numeric_graphs(self, setting: Setting) -> Sequence[Graph]: ...
+    def numeric_graphs(self, setting: GraphSetting) -> Sequence[Graph]: ...
 
-    def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
+    def compared(self, setting: GraphSetting, together: Sequence[GraphSetting] = ()) -> Sequence[ComparedItems]:
         return [ComparedInMemory(self.X, graph, self.evaluation) for graph in self.numeric_graphs(setting)]
 
     @abstractmethod
@@ -375,7 +375,7 @@ class LabelledItems(DataInMemory):
     def query_sizes(self) -> Index:
         return self.layout.counts
 
-    def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
+    def numeric_graphs(self, setting: GraphSetting) -> list[LabelledGraph]:
         """One graph for all targets, or one per target."""
         targets = self.Y.shape[1]
         every = [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
@@ -434,13 +434,13 @@ class KnownItems(LabelledItems):
 
     Attributes
     ----------
-    everything : LabelledItems
+    all_items : LabelledItems
         All rows; rows without labels have labels of 0.
     labelled : ndarray of bool
         Mask of the rows with labels.
     """
 
-    everything: LabelledItems
+    all_items: LabelledItems
     labelled: Mask
 
     @property
@@ -481,9 +481,9 @@ class PreferredItems(DataInMemory):
         """Number of preferences."""
         return self.preferences.n_rows
 
-    def settings(self, given: Settings) -> Settings:
+    def settings(self, given: GraphSettings) -> GraphSettings:
         """A single graph: preferences have no ties or balance to choose."""
-        return ((Setting(), {}),)
+        return ((GraphSetting(), {}),)
 
     @cached_property
     def graph(self) -> PreferenceGraph:
@@ -492,7 +492,7 @@ class PreferredItems(DataInMemory):
         sides = g.winners, g.losers, g.n_items
         return PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)
 
-    def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
+    def numeric_graphs(self, setting: GraphSetting) -> list[PreferenceGraph]:
         return [self.graph]
 
     def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:

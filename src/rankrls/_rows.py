@@ -102,8 +102,8 @@ def offset_columns(X: Any) -> tuple[Index, Array]:
     none = np.zeros(0, dtype=np.intp), np.zeros(0)
     if m < 2:
         return none
-    some = X[np.linspace(0, m - 1, _FEW_ROWS).astype(np.intp)]  # which rule out nearly all columns
-    full = np.flatnonzero(np.bincount(some.indices, minlength=n) >= _FEW_ROWS)
+    sample = X[np.linspace(0, m - 1, _FEW_ROWS).astype(np.intp)]  # which rule out nearly all columns
+    full = np.flatnonzero(np.bincount(sample.indices, minlength=n) >= _FEW_ROWS)
     if not len(full):
         return none
     full = full[np.bincount(X[:, full].indices, minlength=len(full)) >= m]

@@ -190,12 +190,12 @@ def paired_randomization(
     """
     n_resamples = check_count("n_resamples", n_resamples)
     d, test = _differences(a, b)
-    moved = d[d != 0]  # a zero difference has no sign
-    n = len(moved)
-    observed = abs(moved.sum()) - 4 * _DIGITS * np.abs(moved).sum()
+    nonzero = d[d != 0]  # a zero difference has no sign
+    n = len(nonzero)
+    observed = abs(nonzero.sum()) - 4 * _DIGITS * np.abs(nonzero).sum()
 
     def count_extreme(signs: AnyArray) -> int:
-        return int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
+        return int((np.abs((2.0 * signs - 1.0) @ nonzero) >= observed).sum())
 
     if n < 63 and 2**n <= n_resamples:
         every = np.arange(2**n)[:, None] >> np.arange(n) & 1
@@ -256,18 +256,18 @@ def bootstrap_interval(
     number(above=0.0, below=1.0)("confidence", confidence)
     n_resamples = check_count("n_resamples", n_resamples)
     x = _per_query(values, "values")
-    judged = _enough(x[~np.isnan(x)])
+    evaluated = _enough(x[~np.isnan(x)])
     found = stats.bootstrap(
-        (judged,),
+        (evaluated,),
         np.mean,
         method="percentile",
         confidence_level=confidence,
         n_resamples=n_resamples,
-        batch=max(1, _BLOCK // len(judged)),
+        batch=max(1, _BLOCK // len(evaluated)),
         rng=np.random.default_rng(random_state),
     )
     low, high = map(float, found.confidence_interval)
-    return Interval(float(judged.mean()), low, high, len(judged))
+    return Interval(float(evaluated.mean()), low, high, len(evaluated))
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -517,14 +517,14 @@ _BINARY_TOP = 31  # largest label for which 2^label - 1 is a sensible gain
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """Value of one measure for one ranking.
 
     Attributes
     ----------
     value, standard_error : float
         Average over queries and its standard error; NaN if too few queries have a value.
-    judged : int
+    n_evaluated : int
         Number of queries (or preferences) with a value.
     per_query : ndarray of shape (q,)
         Value of each query; NaN if undefined.
@@ -533,7 +533,7 @@ class Judgement:
 
     value: float
     standard_error: float
-    judged: int
+    n_evaluated: int
     per_query: Any
     unit: str = "queries"
 
@@ -548,7 +548,7 @@ class Judgement:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"value": self.value, "standard_error": self.standard_error, self.unit: self.judged}
+        return {"value": self.value, "standard_error": self.standard_error, self.unit: self.n_evaluated}
 
 
 def suitable_measures(y: Array, first: Iterable[str] = ()) -> tuple[str, ...]:
@@ -558,14 +558,14 @@ def suitable_measures(y: Array, first: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
 
 
-def judge(
+def evaluate_rows(
     names: Sequence[str | Measure],
     convention: str,
     table: Rows,
     scores: Array,
     *,
     weights: Array | None = None,
-) -> dict[str, Judgement]:
+) -> dict[str, Evaluation]:
     """Evaluate scores of the rows of a table using its labels; rows with a missing label (NaN) are left out."""
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
@@ -583,17 +583,17 @@ def judge(
         docno=known(table.docids),
         per_query=True,
     )
-    return {name: judgement_of(of_queries) for name, of_queries in values.items()}
+    return {name: evaluation_of_queries(of_queries) for name, of_queries in values.items()}
 
 
-def judgement_of(per_query: Array) -> Judgement:
+def evaluation_of_queries(per_query: Array) -> Evaluation:
     """Average of the values of queries; NaN marks a query without a value."""
     mean, error = mean_and_error(per_query[:, None])
-    judged = int((~np.isnan(per_query)).sum())
-    return Judgement(float(mean[0]), float(error[0]), judged, per_query)
+    evaluated = int((~np.isnan(per_query)).sum())
+    return Evaluation(float(mean[0]), float(error[0]), evaluated, per_query)
 
 
-def judge_pairs(pairs: PairTable, scores: Array, qid: AnyArray | None = None) -> Judgement:
+def evaluate_preferences(pairs: PairTable, scores: Array, qid: AnyArray | None = None) -> Evaluation:
     """Weighted share of preferences that the scores order correctly.
 
     The standard error is over groups of preferences if the file has them, otherwise over preferences. ``qid`` is passed
@@ -613,14 +613,14 @@ def judge_pairs(pairs: PairTable, scores: Array, qid: AnyArray | None = None) ->
         )
     except InputError as error:
         raise error.replace(file=pairs.path) from None
-    judged = ~np.isnan(values)
-    weight = np.ones(len(values))[judged] if pairs.weight is None else pairs.weight[judged]
-    mean = float(np.average(values[judged], weights=weight))
-    parts = weight * (values[judged] - mean)
+    evaluated = ~np.isnan(values)
+    weight = np.ones(len(values))[evaluated] if pairs.weight is None else pairs.weight[evaluated]
+    mean = float(np.average(values[evaluated], weights=weight))
+    parts = weight * (values[evaluated] - mean)
     if pairs.groups is not None:
-        parts = np.bincount(np.unique(pairs.groups[judged], return_inverse=True)[1], parts)
+        parts = np.bincount(np.unique(pairs.groups[evaluated], return_inverse=True)[1], parts)
     spread = float(np.linalg.norm(parts) / weight.sum()) if len(parts) > 1 else np.nan
-    return Judgement(mean, spread, int(judged.sum()), values, unit="preferences")
+    return Evaluation(mean, spread, int(evaluated.sum()), values, unit="preferences")
 
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")

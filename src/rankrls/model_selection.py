@@ -332,10 +332,10 @@ def query_parts(qid: Sequence[Hashable] | AnyArray, shares: Sequence[float], see
 def query_folds(qid: Sequence[Hashable] | AnyArray, k: int, seed: int) -> list[tuple[Index, Index, Index]]:
     """Training, validation and test rows of each of k folds: a k-th of the queries to test, the next to validate."""
     parts = query_parts(qid, [1.0] * k, seed)
-    everything = np.arange(len(qid))
+    all_rows = np.arange(len(qid))
     folds = []
     for test, validation in zip(parts, [*parts[1:], parts[0]], strict=True):
-        folds.append((np.setdiff1d(everything, np.concatenate((validation, test))), validation, test))
+        folds.append((np.setdiff1d(all_rows, np.concatenate((validation, test))), validation, test))
     return folds
 
 
@@ -975,9 +975,9 @@ def permutation_test(
         labels = labels.ravel()
         kept = slice(None) if data.kept is None else data.kept
         size = max(1, _BATCH // (21 * data.n_rows))
-        for some in np.split(permuted, range(size, len(permuted), size)):
-            Y = np.asarray(labels[orders(len(some))][:, kept].T, dtype=np.float64)
-            some[:] = _best_scores(spec, replace(data, Y=Y), plan)
+        for batch in np.split(permuted, range(size, len(permuted), size)):
+            Y = np.asarray(labels[orders(len(batch))][:, kept].T, dtype=np.float64)
+            batch[:] = _best_scores(spec, replace(data, Y=Y), plan)
     sign = 1.0 if measure.greater_is_better else -1.0
     good = int(np.count_nonzero(reaches(sign * permuted, sign * score, 1.0)))
     return PermutationTest(score, (1 + good) / (1 + len(permuted)), permuted, protocol, shared)

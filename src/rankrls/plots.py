@@ -479,8 +479,8 @@ class CoefficientsDisplay(Display):
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.axvline(0.0, color="black", linewidth=0.8)
         self.ax_.spines[["top", "right", "left"]].set_visible(False)
-        some = f" ({n} of {self.n_features} features)" if n < self.n_features else ""
-        self.ax_.set_xlabel(self.what + some, parse_math=False)
+        shown = f" ({n} of {self.n_features} features)" if n < self.n_features else ""
+        self.ax_.set_xlabel(self.what + shown, parse_math=False)
         return self
 
 

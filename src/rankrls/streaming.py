@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 
 from rankrls._cached import cached_property
 from rankrls._checks import check_magnitude
-from rankrls._comparisons import ComparedItems, Data, Features, Judge, LabelledItems, Setting
+from rankrls._comparisons import ComparedItems, Data, Features, GraphSetting, LabelledItems, PerChunk
 from rankrls._compiled import limited_threads, n_threads, results_in_order, stream_threads
 from rankrls._curves import Curve
 from rankrls._errors import InputError
@@ -190,7 +190,7 @@ def fit_scaler(scaler: Any, data: Dataset) -> None:
         scaler.partial_fit(part.read().X)
 
 
-def _equations(settings: Sequence[Setting], basis: Basis | None, part: Part) -> tuple[list[Equations], Index]:
+def _equations(settings: Sequence[GraphSetting], basis: Basis | None, part: Part) -> tuple[list[Equations], Index]:
     """Equations of a part for each setting, none without rows of positive weight; and counts as in :class:`_Latest`."""
     data = labelled_part(part)
     if not data.n_rows:
@@ -201,13 +201,13 @@ def _equations(settings: Sequence[Setting], basis: Basis | None, part: Part) -> 
 
 
 def _held_out(
-    setting: Setting, basis: Basis | None, smoother: Smoother, alphas: Array, judge: Judge[R], part: Part
+    setting: GraphSetting, basis: Basis | None, smoother: Smoother, alphas: Array, per_chunk: PerChunk[R], part: Part
 ) -> list[R]:
-    """Results of ``judge`` for the chunks of a part, by the models of all other queries."""
+    """Results of ``per_chunk`` for the chunks of a part, by the models of all other queries."""
     data = labelled_part(part)
     if not data.n_rows:
         return []
-    return data.compared(setting)[0].hold_out(smoother, basis, alphas, judge, None)
+    return data.compared(setting)[0].hold_out(smoother, basis, alphas, per_chunk, None)
 
 
 def _validated(scorer: Scorer, measure: Measure, part: Part) -> Array:
@@ -242,7 +242,7 @@ class _Latest:
     numbers in the dataset; numbers of rows of positive weight, of their queries, and of those with different labels.
     """
 
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[GraphSetting, ...] = ()
     basis: Basis | None = None
     equations: list[Equations] = field(default_factory=list)
     counts: Sequence[int] = (0, 0, 0)
@@ -305,7 +305,7 @@ class StreamedItems(Data):
     def held_out_attributes(self, scores: Any) -> dict[str, Any]:
         raise InputError("Held-out scores of streamed data are not stored.", parameter="data")
 
-    def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
+    def compared(self, setting: GraphSetting, together: Sequence[GraphSetting] = ()) -> Sequence[ComparedItems]:
         return [ComparedInParts(self, setting, tuple(together) or (setting,))]
 
     def items(self, numbers: Index) -> Any:
@@ -326,7 +326,7 @@ class StreamedItems(Data):
         assert self._latest.given is not None
         return self._latest.given
 
-    def equations(self, settings: tuple[Setting, ...], basis: Basis | None) -> list[Equations]:
+    def equations(self, settings: tuple[GraphSetting, ...], basis: Basis | None) -> list[Equations]:
         """Equations of some graphs, from one pass.
 
         Raises
@@ -365,8 +365,8 @@ class ComparedInParts(ComparedItems):
     """Parts of a dataset with one graph; ``together`` are all graphs whose equations come from the same pass."""
 
     data: StreamedItems
-    setting: Setting
-    together: tuple[Setting, ...]
+    setting: GraphSetting
+    together: tuple[GraphSetting, ...]
 
     def equations(self, basis: Basis | None) -> Equations:
         return self.data.equations(self.together, basis)[self.together.index(self.setting)]
@@ -376,12 +376,12 @@ class ComparedInParts(ComparedItems):
         smoother: Smoother,
         basis: Basis | None,
         alphas: Array,
-        judge: Judge[R],
+        per_chunk: PerChunk[R],
         folds: Sequence[Index] | None,
     ) -> list[R]:
         _, queries, varied = self.data._latest.counts
         check_two_vary(varied, queries, "Pass validation data (validation).")
-        task = partial(_held_out, self.setting, basis, smoother, alphas, judge)
+        task = partial(_held_out, self.setting, basis, smoother, alphas, per_chunk)
         found = map_parts(task, self.data.dataset.parts, self.data.executor)
         return list(chain.from_iterable(found))
 

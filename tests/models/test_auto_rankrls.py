@@ -293,7 +293,7 @@ def test_validation_data_are_scaled_like_the_others() -> None:
     model.fit(X[train], y[train], qid=qid[train], **validation)
     assert model.selection_ == "validation data with 10 queries, the choice of 3 models"
     scaler = StandardScaler().fit(X[train])
-    beside = QueryStandardScaler(beside=True)
+    beside = QueryStandardScaler(passthrough=True)
     joint = StandardScaler().fit(beside.fit_transform(X[train], qid=qid[train]))
     features = {
         "raw": lambda rows, ids: rows,

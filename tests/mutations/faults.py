@@ -170,7 +170,7 @@ FAULTS = [
     *_planted(
         "selection/optimism.py",
         "selection/test_optimism.py",
-        ("everything *= 1.0 if found[0].greater_is_better else -1.0", "everything *= 1.0"),
+        ("values *= 1.0 if found[0].greater_is_better else -1.0", "values *= 1.0"),
         ("means if fitted[0].greater_is_better else -means,", "means,"),
     ),
     *_planted(
@@ -577,7 +577,7 @@ FAULTS = [
         "models/test_co_rankrls.py",
         ("weights[features] += select_features", "weights[features] = select_features"),
         ("tuple(weight / scale for weight in _AGREEMENTS)", "tuple(weight * scale for weight in _AGREEMENTS)"),
-        ("weights=everything.weights)", ")"),
+        ("weights=all_items.weights)", ")"),
     ),
     *_planted(
         "models/co_regularized.py",
@@ -631,7 +631,7 @@ FAULTS = [
     *_planted(
         "models/transductive.py",
         "models/test_transductive.py",
-        ("labels = everything.given_rows(labels)", "labels = data.given_rows(labels)"),
+        ("labels = all_items.given_rows(labels)", "labels = data.given_rows(labels)"),
     ),
     *_planted(
         "models/ranking_pursuit.py",

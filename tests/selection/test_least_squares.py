@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankrls import InputWarning, RankRLS, RankRLSCV
-from rankrls._comparisons import LabelledItems, Setting
+from rankrls._comparisons import GraphSetting, LabelledItems
 from rankrls._queries import query_layout
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
@@ -19,7 +19,7 @@ def _problem(kernel, n, ties="include"):
     X = X @ X.T if kernel == "precomputed" else X
     layout = query_layout(np.repeat(np.arange(6), 4), 24)
     data = LabelledItems(X, None, True, False, rng.integers(0, 3, size=(24, 2)).astype(float), layout, None)
-    problem = LeastSquares(kernel=Kernel(kernel), setting=Setting(ties=ties)).problem(data)
+    problem = LeastSquares(kernel=Kernel(kernel), setting=GraphSetting(ties=ties)).problem(data)
     return X, problem
 
 

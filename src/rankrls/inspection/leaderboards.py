@@ -392,9 +392,9 @@ def _held_out_residuals(
     sizes = np.diff(starts)
     for size in np.unique(sizes).tolist():
         firsts = starts[:-1][sizes == size]
-        for some in np.array_split(firsts, 1 + len(firsts) * size * n // _BLOCK):
-            rows = some[:, None] + np.arange(size)
-            features = dense_rows(D, rows.ravel()).reshape(len(some), size, n)
+        for chunk in np.array_split(firsts, 1 + len(firsts) * size * n // _BLOCK):
+            rows = chunk[:, None] + np.arange(size)
+            features = dense_rows(D, rows.ravel()).reshape(len(chunk), size, n)
             counted = (counts[rows][:, :, None] * features).transpose(0, 2, 1)
             r = residuals[rows][:, :, None]
             if size <= n:

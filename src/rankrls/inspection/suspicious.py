@@ -96,8 +96,8 @@ def suspicious_features(
 
 def _leaks(X: AnyArray, known: Index, y: Array, layout: QueryLayout) -> tuple[int, ...]:
     """Columns that order the known rows by label, or in reverse, in each of the first queries with different labels."""
-    some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
-    rows = layout.order[: layout.starts[some]]
+    sampled = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
+    rows = layout.order[: layout.starts[sampled]]
     inside = query_layout(layout.codes[rows], len(rows))
     alike = np.unique(np.stack((inside.codes, y[rows])), axis=1, return_counts=True)[1]
     if (inside.counts**2).sum() - (alike**2).sum() < 2 * _PAIRS:

@@ -82,7 +82,7 @@ def _by_name(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (re.sub("[0-9]+", lambda digits: digits[0].zfill(20), name), name))
 
 
-def ids_beside(
+def ids_of_sizes(
     path: Path, given: Path | None, rows: int, has_ids: bool, note: Callable[[str], object]
 ) -> tuple[Index, str] | None:
     """Query ids of rows without them, by query sizes from the given file or a companion file.

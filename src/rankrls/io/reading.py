@@ -22,7 +22,7 @@ from rankrls._typing import AnyArray, Array
 from rankrls.io._letor import LetorText
 from rankrls.io._text import Source, TableSource, float_type, joined_ids, source_name
 from rankrls.io.columns import ColumnRoles, Reader
-from rankrls.io.files import POSITIONS, atomic_write, companion_file, expanded_paths, ids_beside, number_lines
+from rankrls.io.files import POSITIONS, atomic_write, companion_file, expanded_paths, ids_of_sizes, number_lines
 from rankrls.io.formats import ENDINGS, FORMATS, TABLES, Frame, format_of, is_data, is_table
 from rankrls.io.rows import Rows, Schema, conflict_text
 from rankrls.io.tables import Table
@@ -275,9 +275,9 @@ class ReadOptions(ColumnRoles):
                 why = f"(It is read as LETOR text; tables end in {', '.join(ENDINGS)}.)"  # it may be another format
                 raise error.replace(message=f"{error.message} {why}") from error
         if self.queries != "ignored":
-            beside = ids_beside(path, self.sizes, table.n_rows, table.qid is not None, note)
-            if beside is not None:
-                table = replace(table, qid=beside[0])
+            from_sizes = ids_of_sizes(path, self.sizes, table.n_rows, table.qid is not None, note)
+            if from_sizes is not None:
+                table = replace(table, qid=from_sizes[0])
             if table.qid is None and self.queries == "required":
                 message = "there are no query ids. Name their column (qid), pass query sizes (group), or rank all rows"
                 raise InputError(f"{message} together (global).", file=table.path, parameter="qid")
@@ -393,10 +393,10 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     except pa.ArrowException as error:
         raise InputError(f"the files have columns of different types ({error}). {_REMEDY}", file=str(path)) from None
     records = Records(rows, qid, ending + files[0].removeprefix(bare))
-    beside = ids_beside(path, options.sizes, len(rows), qid is not None, note)
-    if beside is None:
+    from_sizes = ids_of_sizes(path, options.sizes, len(rows), qid is not None, note)
+    if from_sizes is None:
         return records
-    return replace(records, qid=beside[0].tolist(), sizes_ending=beside[1])
+    return replace(records, qid=from_sizes[0].tolist(), sizes_ending=from_sizes[1])
 
 
 @contextmanager

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import linalg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Data, KnownItems, Setting
+from rankrls._comparisons import Data, GraphSetting, KnownItems
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import Array, Index
 from rankrls.learners.paths import PathSolutions
@@ -94,7 +94,7 @@ class ConsensusCandidate(Candidate["PathSolutions[None]"]):
     """Consensus of all views for one weight of their agreement and one graph of the labelled rows."""
 
     consensus: Consensus
-    setting: Setting
+    setting: GraphSetting
 
     def problem(self, data: Data) -> ConsensusProblem:
         assert isinstance(data, KnownItems)

@@ -36,7 +36,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Data, Setting
+from rankrls._comparisons import Data, GraphSetting
 from rankrls._compiled import compiled
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
@@ -360,14 +360,14 @@ class GreedyCandidate(Candidate["PathSolutions[ForwardPath]"]):
 
     Attributes
     ----------
-    setting : Setting
+    setting : GraphSetting
     alpha : float
         Positive regularization parameter.
     most : int
         Maximum number of features; the path is computed once.
     """
 
-    setting: Setting
+    setting: GraphSetting
     alpha: float
     most: int
 

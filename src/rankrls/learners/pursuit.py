@@ -52,7 +52,7 @@ import numpy as np
 from scipy import linalg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Data, KnownItems, Setting
+from rankrls._comparisons import Data, GraphSetting, KnownItems
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
@@ -423,11 +423,11 @@ class PursuitCandidate(Candidate["PathSolutions[PursuitPath]"]):
 
     Attributes
     ----------
-    setting : Setting
+    setting : GraphSetting
     settings : PursuitSettings
     """
 
-    setting: Setting
+    setting: GraphSetting
     settings: PursuitSettings
 
     def problem(self, data: Data) -> PursuitProblem:
@@ -542,14 +542,14 @@ class CoPursuitCandidate(Candidate["ViewSolutions"]):
 
     Attributes
     ----------
-    setting : Setting
+    setting : GraphSetting
     settings : CoPursuitSettings
     views : sequence of ViewPlan
     nu : float
         Weight of the agreement on the rows that never have a label, or on all rows if there are none.
     """
 
-    setting: Setting
+    setting: GraphSetting
     settings: CoPursuitSettings
     views: Sequence[ViewPlan]
     nu: float
@@ -585,7 +585,7 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
         """The whole path, with numbers of rows or features as indices."""
         candidate = self.candidate
         settings = candidate.settings
-        data = self.labelled.everything
+        data = self.labelled.all_items
         rows = self.labelled.numbers
         (graph,) = self.labelled.numeric_graphs(candidate.setting)
         apart = rows
@@ -618,7 +618,7 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
     def path(self, values: Array) -> ViewSolutions:
         """Functions after the given stages; the details are the paths up to there."""
         path = self.walked
-        Z = self.labelled.everything.X
+        Z = self.labelled.all_items.X
         stages = np.minimum(values.astype(np.intp), path.n_stages)
         details = [path.at(int(stage)) for stage in stages]
         return ViewSolutions(Z, self.candidate.terms(path, Z), stages, details)

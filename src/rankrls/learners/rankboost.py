@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from rankrls._comparisons import Data, Setting
+from rankrls._comparisons import Data, GraphSetting
 from rankrls._compiled import compiled, map_threads
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
@@ -285,7 +285,7 @@ class RankBoostProblem(Problem["StagedScores"]):
     parameter = "n_estimators"
 
     def __init__(self, candidate: RankBoostCandidate, data: Data) -> None:
-        (graph,) = data.numeric_graphs(Setting("exclude", candidate.balance))
+        (graph,) = data.numeric_graphs(GraphSetting("exclude", candidate.balance))
         pairs: Pairs = graph.by_kind(ExpPairs, PreferencePairs)
         self.stumps, self.stopped = boost(pairs, data.X, candidate.rounds)
 

@@ -27,7 +27,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Data, Setting
+from rankrls._comparisons import Data, GraphSetting
 from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_threads, n_threads
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import AnyArray, Array, Index, Matrix
@@ -354,7 +354,7 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
 
     def __init__(self, candidate: RankSVMCandidate, data: Data) -> None:
         self.candidate = candidate
-        self.graph = data.numeric_graphs(Setting("exclude", candidate.balance))[0]
+        self.graph = data.numeric_graphs(GraphSetting("exclude", candidate.balance))[0]
         X = data.X
         basis = candidate.basis
         if basis is not None:  # Newton steps read the features dozens of times, so they are stored

@@ -200,7 +200,7 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
     parameter = "alpha"
 
     def __init__(self, candidate: TransductiveCandidate, known: KnownItems) -> None:
-        data = known.everything
+        data = known.all_items
         rows = known.numbers
         codes = data.layout.codes
         model = candidate.model

@@ -128,7 +128,7 @@ class Boosting:
         def without(k: int) -> Any:
             rest = self._without(k)
             fifth = np.arange(len(rest.starts) - 1) % _WATCHED == 0
-            grown, watched = (rest.take(np.flatnonzero(some)) for some in (~fifth, fifth))
+            grown, watched = (rest.take(np.flatnonzero(queries)) for queries in (~fifth, fifth))
 
             def evaluate(f: Array, _: Any) -> tuple[str, float, bool]:
                 found = self.measure.values(f[None], watched.y, watched.starts, weights=watched.weights)

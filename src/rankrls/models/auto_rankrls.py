@@ -17,7 +17,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_word
-from rankrls._comparisons import Data, DataInMemory, Features, LabelledItems, Setting
+from rankrls._comparisons import Data, DataInMemory, Features, GraphSetting, LabelledItems
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Solutions
 from rankrls._rows import check_finite_features
@@ -102,7 +102,7 @@ def _scalers(scale: str, data: DataInMemory) -> list[BaseEstimator] | None:
     if scale == "ranks" and not is_sparse:
         return [QuantileTransformer(n_quantiles=min(_QUANTILES, data.n_rows), subsample=None)]
     if scale == "query" and not is_sparse and data.has_qid and np.median(data.query_sizes) > 2:
-        return [QueryStandardScaler(beside=True), StandardScaler()]
+        return [QueryStandardScaler(passthrough=True), StandardScaler()]
     return None
 
 
@@ -464,7 +464,7 @@ class AutoSpec(Spec):
 
     def plan(self, planner: Planner[Data]) -> Plan:
         by_folds = self.cv is None and "trees" in self.families and planner.data.n_queries >= LEAST_QUERIES
-        return planner.exact(FEW_FOLDS if by_folds else self.cv, [Setting()])
+        return planner.exact(FEW_FOLDS if by_folds else self.cv, [GraphSetting()])
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert plan is not None

@@ -167,11 +167,11 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
 
     def candidates(self, data: Data) -> Iterator[ConsensusCandidate]:
         assert isinstance(data, KnownItems)
-        everything = data.everything
-        queries = np.unique(everything.layout.codes, return_inverse=True)[1]
-        graph = LabelledGraph.build(np.zeros(everything.n_rows), queries, weights=everything.weights)
+        all_items = data.all_items
+        queries = np.unique(all_items.layout.codes, return_inverse=True)[1]
+        graph = LabelledGraph.build(np.zeros(all_items.n_rows), queries, weights=all_items.weights)
         plans = self.plans(data.features)
-        make = [partial(plan.kernel, select_features(everything.X, plan.features)) for plan in plans]
+        make = [partial(plan.kernel, select_features(all_items.X, plan.features)) for plan in plans]
         views = Views(make, graph)
         for mu in self._values_of_mu(views):
             consensus = views.agree(mu)
@@ -192,7 +192,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
         assert isinstance(candidate, ConsensusCandidate)
         assert solved.found is not None
         views = self.plans(data.features)
-        Z = data.everything.X
+        Z = data.all_items.X
         h = candidate.consensus.kernel[:, data.numbers] @ solved.solutions.coefficients[0]
         coefficients = np.hstack(candidate.consensus.view_coefficients(h))
         function: Values = {"dual_coef_": coefficients, "X_fit_": Z}
@@ -404,19 +404,19 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
     def fitted(self, data: Data, solved: Solved[ViewSolutions]) -> Fitted:
         assert isinstance(data, KnownItems)
         assert isinstance(solved.candidate, CoPursuitCandidate)
-        everything = data.everything
+        all_items = data.all_items
         path = solved.solutions.details[0]
-        terms = solved.candidate.terms(path, everything.X)
+        terms = solved.candidate.terms(path, all_items.X)
         taken, first = np.unique(path.indices, return_index=True)
         taken = taken[np.argsort(first)]
         known: Values = {}
         numbers: Callable[[Index], Index] = np.asarray
         if self.settings.of_features:
-            known["view_coef_"] = np.array([each.feature_weights(everything.X.shape[1]) for each in terms])
+            known["view_coef_"] = np.array([each.feature_weights(all_items.X.shape[1]) for each in terms])
             known["coef_"] = known["view_coef_"].mean(axis=0)
         else:
-            numbers = everything.given_numbers
-            known["X_fit_"] = take_items(everything.X, taken)
+            numbers = all_items.given_numbers
+            known["X_fit_"] = take_items(all_items.X, taken)
         if solved.found is not None:
             stages = int(solved.value)
             known["best_params_"] = {**solved.found.best_choices, "n_basis": stages}

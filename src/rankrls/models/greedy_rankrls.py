@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Data, Setting
+from rankrls._comparisons import Data, GraphSetting
 from rankrls._errors import InputError
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Mask, Matrix, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
@@ -89,7 +89,7 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
         )
 
 
-def _automatic_alphas(data: Data, setting: Setting) -> Array:
+def _automatic_alphas(data: Data, setting: GraphSetting) -> Array:
     """Grid of decades, descending from the largest squared length of a feature."""
     rows = block_rows(data.X, data.numeric_graphs(setting)[0])
     top = float(rows.energies.max(initial=0.0))

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from rankrls._arrays import host_only
-from rankrls._comparisons import ComparedItems, LabelledItems, Setting
+from rankrls._comparisons import ComparedItems, GraphSetting, LabelledItems
 from rankrls._errors import InputError
 from rankrls._typing import Matrix, Values
 from rankrls.models.fitted import Fitted
@@ -92,7 +92,7 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
     )
 
 
-def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> Values:
+def _settings(spec: LeastSquaresSpec, setting: GraphSetting, data: LabelledItems) -> Values:
     """Parameters that must not change, by name."""
     (kernel,) = spec.kernels
     of_data = {"qid": "given" if data.has_qid else "not given", "y": f"of {data.n_targets} targets"}

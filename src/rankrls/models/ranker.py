@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import array_of, refuse_foreign_arguments
-from rankrls._comparisons import Settings
+from rankrls._comparisons import GraphSettings
 from rankrls._errors import InputError, warn_user
 from rankrls._queries import query_layout
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, Values, VectorLike
@@ -275,7 +275,7 @@ class KernelGraphEstimator(KernelEstimator):
     balance: Several[str]
     regression_weight: float
 
-    def _graphs(self) -> Settings:
+    def _graphs(self) -> GraphSettings:
         """Graphs to try."""
         return graph_settings(self.ties, self.balance, self.regression_weight)
 

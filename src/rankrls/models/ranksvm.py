@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankrls._comparisons import Data, Setting
+from rankrls._comparisons import Data, GraphSetting
 from rankrls._errors import InputError
 from rankrls._typing import FoldsLike, RandomState
 from rankrls.learners.paths import PathSolutions
@@ -58,7 +58,7 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
 
     def candidates(self, data: Data) -> Iterator[RankSVMCandidate]:
         balances = options(self.balance, "balance")
-        settings = data.settings([(Setting("exclude", balance), {"balance": balance}) for balance in balances])
+        settings = data.settings([(GraphSetting("exclude", balance), {"balance": balance}) for balance in balances])
         numbers = None
         for kernel, choices in kernels_for(self.kernels, data.X):
             basis = None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._arrays import host_only
-from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems, Setting, Settings
+from rankrls._comparisons import Data, Features, GraphSetting, GraphSettings, LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
 from rankrls._typing import Array, ExactFoldsLike, Matrix, Values
@@ -94,11 +94,11 @@ def kernels_for(settings: KernelSettings, X: Matrix) -> list[tuple[Kernel, Value
     return list(found.values())
 
 
-def graph_settings(ties: Several[str], balance: Several[str], regression_weight: float) -> Settings:
+def graph_settings(ties: Several[str], balance: Several[str], regression_weight: float) -> GraphSettings:
     """Every graph of an estimator's parameters, with the parameter values that it represents."""
     beta = float(regression_weight)
     both = combinations({"ties": ties, "balance": balance})
-    return tuple((Setting(**values, regression_weight=beta), values) for values in both)
+    return tuple((GraphSetting(**values, regression_weight=beta), values) for values in both)
 
 
 def has_signs(positive: Positive, kernels: KernelSettings, solver: str) -> bool:
@@ -162,7 +162,7 @@ class Spec(ABC):
         Kind of X.
     signed : bool
         Whether weights have constrained signs.
-    graphs : sequence of (Setting, dict)
+    graphs : sequence of (GraphSetting, dict)
         Graphs to try, with the parameters that they represent.
     grid : ndarray or None
         Values of the problem's parameter, the simplest model first; None for an automatic grid. An estimator without
@@ -178,7 +178,7 @@ class Spec(ABC):
     accepts: Accepts = field(default_factory=Accepts)
     kind: XKind = "features"
     signed: bool = False
-    graphs: Settings = ((Setting(), {}),)
+    graphs: GraphSettings = ((GraphSetting(), {}),)
     grid: Array | None = None
     measure: Measure | None = None
     rule: str = "best"

@@ -60,9 +60,9 @@ class TransductiveSpec(SearchSpec[TransductiveSolutions]):
 
     def candidates(self, data: Data) -> Iterator[TransductiveCandidate]:
         assert isinstance(data, KnownItems)
-        everything = data.everything
-        _check_whole_queries(everything, data.labelled)
-        for model in self.model.candidates(everything):
+        all_items = data.all_items
+        _check_whole_queries(all_items, data.labelled)
+        for model in self.model.candidates(all_items):
             for penalty in self.penalties:
                 yield TransductiveCandidate(
                     kernel=model.kernel,
@@ -74,16 +74,16 @@ class TransductiveSpec(SearchSpec[TransductiveSolutions]):
     def fitted(self, data: Data, solved: Solved[TransductiveSolutions]) -> Fitted:
         assert isinstance(data, KnownItems)
         assert isinstance(solved.candidate, TransductiveCandidate)
-        everything = data.everything
+        all_items = data.all_items
         labels, function = solved.solutions.details[0]
-        labels = everything.given_rows(labels)
+        labels = all_items.given_rows(labels)
         return Fitted.of(
-            everything,
+            all_items,
             function,
             solved.candidate.kernel,
             solved.candidate.basis,
             alpha_=solved.value,
-            transduction_=labels[:, 0] if everything.one_target else labels,
+            transduction_=labels[:, 0] if all_items.one_target else labels,
         )
 
 

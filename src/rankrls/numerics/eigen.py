@@ -32,11 +32,11 @@ def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Matrix]:
         # the transpose is in LAPACK's column-major order
         with blas_threads_for(float(n) ** 3):
             values, vectors = linalg.eigh(S.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
-    values[np.abs(values) <= max(size, n) * unit_of_rounding(S) * np.abs(values).max(initial=0.0)] = 0.0
+    values[np.abs(values) <= max(size, n) * machine_epsilon(S) * np.abs(values).max(initial=0.0)] = 0.0
     return values, vectors
 
 
-def unit_of_rounding(S: Matrix) -> float:
+def machine_epsilon(S: Matrix) -> float:
     """Machine epsilon in the precision of an array."""
     return float(namespace(S).finfo(S.dtype).eps)
 
@@ -102,7 +102,7 @@ def cholesky_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
     """``(S + alpha I)^-1 B``; None if alpha is lost in rounding of S, or that matrix is indefinite. S is unchanged."""
     n = S.shape[0]
     xp = namespace(S)
-    if not n or not alpha > max(1e-9, 1e2 * unit_of_rounding(S)) * float(xp.linalg.trace(S)) / n:
+    if not n or not alpha > max(1e-9, 1e2 * machine_epsilon(S)) * float(xp.linalg.trace(S)) / n:
         return None
     if on_device(S):
         A = S + alpha * xp.eye(n, dtype=S.dtype, device=device_of(S))

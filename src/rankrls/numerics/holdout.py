@@ -26,7 +26,7 @@ from rankrls._arrays import (
 )
 from rankrls._compiled import stream_threads
 from rankrls._typing import Array, Index, Matrix
-from rankrls.numerics.eigen import unit_of_rounding
+from rankrls.numerics.eigen import machine_epsilon
 from rankrls.numerics.graph import Graph
 from rankrls.numerics.runs import chunks, map_chunks
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
@@ -54,9 +54,9 @@ class Rounding(NamedTuple):
     sizes: Array
     norms: Array
 
-    def off(self, unit: float) -> Array:
+    def off(self, eps: float) -> Array:
         """Error bound of each score, (targets, alphas, rows)."""
-        return ROUNDED * unit * self.norms[..., None] * self.sizes
+        return ROUNDED * eps * self.norms[..., None] * self.sizes
 
 
 def hold_out(
@@ -107,7 +107,7 @@ def hold_out(
         _add_unseen(found, graph, bounds, held.unseen, held.Z, error, D, smoother.right[:, k])
     off = held.off
     off *= _unscaled(graph)
-    off += held.rounding.off(held.unit)
+    off += held.rounding.off(held.eps)
     graph.tie(scores, off, held.levels)
     return scores
 
@@ -116,7 +116,8 @@ class _Held(NamedTuple):
     """Predictions of held-out units in the coordinates of a smoother.
 
     Z are its rows of F, ``unseen`` the deviations of unseen items, ``predicted`` and ``off`` the values of ``F f`` and
-    their error bounds (targets, alphas, rows), and ``levels`` the scores of the means of queries.
+    their error bounds (targets, alphas, rows), ``levels`` the scores of the means of queries, and ``eps`` the machine
+    epsilon of the arrays.
     """
 
     Z: Matrix
@@ -125,7 +126,7 @@ class _Held(NamedTuple):
     off: Array
     levels: Array | None
     rounding: Rounding
-    unit: float
+    eps: float
 
 
 def _primal(
@@ -137,17 +138,17 @@ def _primal(
     rounding: Rounding | None,
 ) -> _Held:
     """Predictions from features; see :mod:`rankrls.numerics.units`."""
-    D, centres = graph.read(X)
-    Z = D
+    deviations, centres = graph.read(X)
+    Z = deviations
     turned = centres
     if rounding is None:
-        Z = D @ smoother.directions
+        Z = deviations @ smoother.directions
         if centres is not None:
             turned = centres @ smoother.directions
-        rounding = _rounding(smoother, graph, alphas, (D, centres), (Z, turned))
+        rounding = _rounding(smoother, graph, alphas, (deviations, centres), (Z, turned))
     unseen = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
     graph.factor(Z, turned)
-    unit = unit_of_rounding(Z)
+    eps = machine_epsilon(Z)
     rows = to_host(Z).astype(np.float64, copy=False)
     asked = None if turned is None else (to_host(turned).astype(np.float64, copy=False), _query_of_rows(graph))
     systems = (bounds, smoother.inverse(alphas))
@@ -156,8 +157,8 @@ def _primal(
     found = [predictions(rows, target, *systems, right, inverse, asked) for target, right in targets]
     predicted, off, levels = zip(*found, strict=True)
     bound = np.stack(off)
-    bound *= max(1.0, 16.0 * unit / OFF)  # a device may have single precision only
-    return _Held(rows, unseen, np.stack(predicted), bound, np.stack(levels) if asked else None, rounding, unit)
+    bound *= max(1.0, 16.0 * eps / OFF)  # a device may have single precision only
+    return _Held(rows, unseen, np.stack(predicted), bound, np.stack(levels) if asked else None, rounding, eps)
 
 
 def _query_of_rows(graph: Graph) -> Index:
@@ -200,11 +201,11 @@ def hold_out_chunks(
     graph: Graph,
     X: Matrix,
     alphas: Array,
-    judge: Callable[[Graph, Array], R],
+    per_chunk: Callable[[Graph, Array], R],
     *,
     units: Index | None = None,
 ) -> Iterator[R]:
-    """``judge(part, scores)`` for each chunk of units, in order, on all threads; see :func:`hold_out`.
+    """``per_chunk(part, scores)`` for each chunk of units, in order, on all threads; see :func:`hold_out`.
 
     The scores of all data are never in memory at once.
     """
@@ -235,7 +236,7 @@ def hold_out_chunks(
         part = graph.part(int(own[0]), int(own[-1]))
         rounding = None if sizes is None or norms is None else Rounding(sizes[part.rows], norms)
         scores = hold_out(smoother, part, X, alphas, units=own - own[0], rounding=rounding)
-        return judge(part, scores)
+        return per_chunk(part, scores)
 
     return several(run, chunks(graph.starts[bounds], rows))
 
@@ -284,4 +285,4 @@ def _dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index) -> _Held:
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
     # the kernel matrix is rounded too, and the coefficients that multiply it grow as alpha decreases
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
-    return _Held(V, deviations, *found, Rounding(sizes, norms), unit_of_rounding(V))
+    return _Held(V, deviations, *found, Rounding(sizes, norms), machine_epsilon(V))

@@ -309,17 +309,17 @@ def largest_eigenvalue(system: System, right: Array, products: int = 10) -> floa
     """
     run = KrylovRun(system, right, np.zeros(1), _INVARIANT, products)
     diagonal: list[float] = []
-    beside: list[float] = []
+    off_diagonal: list[float] = []
     while not run.done:
         before = run.beta / run.gamma
         iteration = run.iteration
         run.step()
         if run.iteration > iteration:
             diagonal.append(1.0 / run.gamma + before)
-            beside.append(np.sqrt(run.beta) / run.gamma)
+            off_diagonal.append(np.sqrt(run.beta) / run.gamma)
     if not diagonal:
         return 0.0
-    return float(linalg.eigh_tridiagonal(diagonal, beside[:-1], eigvals_only=True)[-1])
+    return float(linalg.eigh_tridiagonal(diagonal, off_diagonal[:-1], eigvals_only=True)[-1])
 
 
 class RowProducts:

@@ -111,15 +111,15 @@ def held_out_concordance(
     plan = _Plan.of(smoother, graph, X)
     seen = plan.comparable_weight()
     total = seen.sum(axis=0)
-    judged = total > 0.0
+    compared = total > 0.0
 
-    def judge(alpha: float) -> tuple[Array, float]:
+    def evaluate_alpha(alpha: float) -> tuple[Array, float]:
         won = plan.won(alpha)
-        share = np.divide(won.sum(axis=0), total, out=np.full_like(total, np.nan), where=judged)
-        influence = (won - share * seen)[:, judged] / total[judged]
-        return share, 2.0 * float(np.linalg.norm(influence.sum(axis=1)) / (judged.sum() or np.nan))
+        share = np.divide(won.sum(axis=0), total, out=np.full_like(total, np.nan), where=compared)
+        influence = (won - share * seen)[:, compared] / total[compared]
+        return share, 2.0 * float(np.linalg.norm(influence.sum(axis=1)) / (compared.sum() or np.nan))
 
-    shares, errors = zip(*map_chunks(judge, pair_alphas(graph, alphas, balance).tolist()), strict=True)
+    shares, errors = zip(*map_chunks(evaluate_alpha, pair_alphas(graph, alphas, balance).tolist()), strict=True)
     return np.stack(shares, axis=1), np.array(errors)
 
 
@@ -167,11 +167,11 @@ def held_out_labels(
         for k, alpha in enumerate(pair_alphas(graph, alphas, balance, u).tolist()):
             left, W, diagonal, rest = plan.solved(alpha)
             for a in range(0, len(rows), max(1, _ROWS // u)):
-                some = here[a : a + max(1, _ROWS // u)]
-                system = left[some] @ W[some].transpose(0, 2, 1)
-                system[:, np.arange(u), np.arange(u)] = diagonal[some]
-                errors = np.linalg.solve(system, rest[some])
-                out[graph.rows[some], k] = graph.y[some] - errors * plan.scale[some][:, :, None]
+                chunk = here[a : a + max(1, _ROWS // u)]
+                system = left[chunk] @ W[chunk].transpose(0, 2, 1)
+                system[:, np.arange(u), np.arange(u)] = diagonal[chunk]
+                errors = np.linalg.solve(system, rest[chunk])
+                out[graph.rows[chunk], k] = graph.y[chunk] - errors * plan.scale[chunk][:, :, None]
     return out
 
 
@@ -408,13 +408,13 @@ def hold_out_preferred_pairs(
     items = dense_rows(Z, slice(None)) @ smoother.directions
 
     def margins(chunk: tuple[int, int]) -> Array:
-        some = slice(*chunk)
-        units = [np.union1d(of_item[a], of_item[b]) for a, b in zip(i[some], j[some], strict=True)]
+        these = slice(*chunk)
+        units = [np.union1d(of_item[a], of_item[b]) for a, b in zip(i[these], j[these], strict=True)]
         part = known.take(np.concatenate(units))
         own = starts[chunk[0] : chunk[1] + 1] - starts[chunk[0]]
         of_part = Rounding(sizes[part.winners] + sizes[part.losers], norms)
         found = hold_out(smoother, part, items, alphas, units=own, rounding=of_part)
-        between = part.rows == np.repeat(number[some], np.diff(own))
+        between = part.rows == np.repeat(number[these], np.diff(own))
         return np.asarray(found[0][:, between].T)
 
     found = np.concatenate(list(map_chunks(margins, chunks(starts, _UNIT_ROWS))))

@@ -28,7 +28,7 @@ from scipy import linalg
 from rankrls._arrays import chunk_values, joined, namespace, on_device, taken, to_device_of, to_host
 from rankrls._compiled import compiled
 from rankrls._typing import Array, Index, Matrix
-from rankrls.numerics.eigen import symmetric_eigen, unit_of_rounding
+from rankrls.numerics.eigen import machine_epsilon, symmetric_eigen
 from rankrls.numerics.ties import ROUNDED
 
 GOAL = 1e-12
@@ -60,8 +60,8 @@ def predictions(
     still = np.zeros((len(sizes), D.shape[1]), dtype=bool)
     rows = bounds[:-1][sizes == 1]
     out[:, rows], off[:, rows], traces[sizes == 1] = _of_single_rows(Z, t, rows, D, full)
-    some = np.flatnonzero((sizes > 1) & ~long)
-    _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
+    short = np.flatnonzero((sizes > 1) & ~long)
+    _iterate(Z, t, bounds, short, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
         r = slice(bounds[k], bounds[k + 1])
         if len(late := np.flatnonzero(still[k] | long[k])):
@@ -119,15 +119,15 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
 
 
 @compiled
-def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ignore[no-untyped-def]
-    """Predictions ``out`` for some units and all alphas, error bounds ``off``, traces, and alphas not converged.
+def _iterate(Z, t, bounds, numbers, Dt, full, out, off, traces, still):  # type: ignore[no-untyped-def]
+    """Predictions ``out``, error bounds ``off``, traces and unconverged alphas of the units with these numbers.
 
     Compiled because queries are small: numpy needs as much time between the products as for the products.
     """
     size = np.empty(len(Dt))
     goal = np.empty(len(Dt))
     squares = np.empty(Z.shape[1])
-    for k in some:
+    for k in numbers:
         own = Z[bounds[k] : bounds[k + 1]]
         columns = own.T.copy()  # BLAS multiplies small matrices faster by a stored transpose
         labels = t[bounds[k] : bounds[k + 1]]
@@ -281,7 +281,7 @@ def dual_predictions(
     mT = namespace(V).matrix_transpose
     out = np.empty((t.shape[1], D.shape[1], len(t)))
     off = np.zeros_like(out)
-    unit = ROUNDED * unit_of_rounding(V)
+    rounding = ROUNDED * machine_epsilon(V)
     levels = None if means is None else np.zeros_like(out)
     more = 0 if means is None else D.size
     for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V), exact=not on_device(V)):
@@ -301,7 +301,7 @@ def dual_predictions(
             found = both[..., : t.shape[1]]
             inverse = both[..., t.shape[1] :]
             amplified = np.linalg.norm(inverse, axis=2, keepdims=True) * np.linalg.norm(found, axis=1, keepdims=True)
-            off[:, k, at[real]] = unit * amplified[real].T
+            off[:, k, at[real]] = rounding * amplified[real].T
             out[:, k, at[real]] = (found if large[k] else labels - found)[real].T
         if means is not None and levels is not None:
             centres = _rows(means[0], means[1][at], real)
@@ -328,9 +328,9 @@ def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = F
     for u in np.unique(lengths[lengths > 0]):
         same = np.flatnonzero(lengths == u)
         count = max(1, most // int(u * width + more + 1))
-        for some in (same[k : k + count] for k in range(0, len(same), count)):
-            real = np.arange(u) < sizes[some, None]
-            yield np.where(real, bounds[some, None] + np.arange(u), bounds[some, None]), real
+        for batch in (same[k : k + count] for k in range(0, len(same), count)):
+            real = np.arange(u) < sizes[batch, None]
+            yield np.where(real, bounds[batch, None] + np.arange(u), bounds[batch, None]), real
 
 
 def _rows(Z: Matrix, at: Index, real: Matrix) -> Matrix:

@@ -161,7 +161,7 @@ class QueryStandardScaler(_QueryScaler):
 
     Parameters
     ----------
-    beside : bool, default=False
+    passthrough : bool, default=False
         Whether the result contains the unscaled features followed by the scaled ones: 2 n columns.
 
     Attributes
@@ -193,25 +193,25 @@ class QueryStandardScaler(_QueryScaler):
            [ 1.,  0.],
            [-1., -1.],
            [ 1.,  1.]])
-    >>> QueryStandardScaler(beside=True).fit_transform([[1.0], [3.0]], qid=["a", "a"])
+    >>> QueryStandardScaler(passthrough=True).fit_transform([[1.0], [3.0]], qid=["a", "a"])
     array([[ 1., -1.],
            [ 3.,  1.]])
     """
 
     _of_all_rows = StandardScaler
 
-    def __init__(self, *, beside: bool = False) -> None:
-        self.beside = beside
+    def __init__(self, *, passthrough: bool = False) -> None:
+        self.passthrough = passthrough
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Column names of the result."""
         names = super().get_feature_names_out(input_features)
         scaled = [f"{name} in its query" for name in names]
-        return np.asarray([*names, *scaled] if self.beside else names, dtype=object)
+        return np.asarray([*names, *scaled] if self.passthrough else names, dtype=object)
 
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
         scaled = super()._transform(X, qid)
-        return np.hstack([X, scaled]) if self.beside else scaled
+        return np.hstack([X, scaled]) if self.passthrough else scaled
 
     def _scaled(self, query: Array) -> Array:
         centred = query - query[0]  # the mean of what is left loses no digits

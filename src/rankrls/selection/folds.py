@@ -48,14 +48,14 @@ def check_folds_leave_something(
     if regression_weight > 0.0:
         return
     codes = data.layout.codes
-    everything = np.arange(data.n_rows)
+    all_rows = np.arange(data.n_rows)
     varies = np.stack([label_varies(labels, data.layout) for labels in data.Y.T])
     total = varies.sum(axis=1)
     for block in held_out:
-        rows = everything[block]
+        rows = all_rows[block]
         held = np.unique(codes[rows])
         for t in np.flatnonzero((total > 0) & (varies[:, held].sum(axis=1) == total)):
-            rest = np.delete(everything, rows)
+            rest = np.delete(all_rows, rows)
             if label_varies(data.Y[rest, t], query_layout(codes[rest], len(rest))).any():
                 continue  # a query that is held out in part
             names = ", ".join(map(repr, data.layout.ids[held][:3].tolist()))
@@ -137,11 +137,11 @@ def _labels_and_groups(cv: Splitter, data: LabelledItems, m: int) -> tuple[Array
 
 def whole_queries(folds: list[tuple[Index, Index]], layout: QueryLayout) -> bool:
     """Whether the folds hold out whole queries, each at most once, and train on all other rows."""
-    everything = np.arange(layout.n_rows)
+    all_rows = np.arange(layout.n_rows)
     codes = layout.codes
     held = np.concatenate([test for _, test in folds])
     return len(np.unique(held)) == len(held) and all(
-        np.array_equal(np.sort(np.concatenate((train, test))), everything)
+        np.array_equal(np.sort(np.concatenate((train, test))), all_rows)
         and not np.isin(codes[test], codes[train]).any()
         for train, test in folds
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from rankrls._comparisons import DataInMemory, Setting
+from rankrls._comparisons import DataInMemory, GraphSetting
 from rankrls._curves import Curve, scale_of
 from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.kernels import Kernel
@@ -31,7 +31,7 @@ _BLOCKS = 200
 
 
 def krylov_systems(
-    data: DataInMemory, kernel: Kernel, setting: Setting, train: Index | None = None, watched: Matrix = None
+    data: DataInMemory, kernel: Kernel, setting: GraphSetting, train: Index | None = None, watched: Matrix = None
 ) -> list[tuple[System, Array]]:
     """System and right side for each target; X, a feature matrix, or a kernel matrix or operator, is never copied.
 

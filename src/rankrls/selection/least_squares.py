@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rankrls._arrays import to_device_of
 from rankrls._cached import cached_property
-from rankrls._comparisons import ComparedItems, Data, Judge, Setting
+from rankrls._comparisons import ComparedItems, Data, GraphSetting, PerChunk
 from rankrls._curves import Curve, Evaluator
 from rankrls._errors import InputError, InputWarning, warn_of_cost, warn_user
 from rankrls._problems import Candidate, Problem
@@ -59,22 +59,22 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
     kernel : Kernel
     choices : dict
         Parameters that were chosen, for tables of results.
-    setting : Setting
+    setting : GraphSetting
         Settings by which labels become a graph.
     solver : {"auto", "primal", "dual"}
     signs : ndarray of shape (n,), optional
         Constraints on the signs of a linear function's weights.
     make_basis : callable, optional
         Function that creates the basis of items that functions expand over.
-    together : sequence of Setting
+    together : sequence of GraphSetting
         All settings that are tried with the same kernel, for which streamed data are read once.
     """
 
-    setting: Setting = field(default_factory=Setting)
+    setting: GraphSetting = field(default_factory=GraphSetting)
     solver: str = "auto"
     signs: NDArray[np.int8] | None = None
     make_basis: Callable[[], Basis] | None = None
-    together: Sequence[Setting] = ()
+    together: Sequence[GraphSetting] = ()
 
     @property
     def square(self) -> bool:
@@ -184,9 +184,9 @@ class Solver(ABC):
 
         return hold_out_items(self.item_features, graph, folds, weights, self.rounding)
 
-    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None) -> list[R]:
+    def hold_out(self, alphas: Array, per_chunk: PerChunk[R], folds: Sequence[Index] | None) -> list[R]:
         """See :meth:`LeastSquaresProblem.hold_out`."""
-        return self.items.hold_out(self.smoother, self.basis, alphas, judge, folds)
+        return self.items.hold_out(self.smoother, self.basis, alphas, per_chunk, folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ class SignedSolver(PrimalSolver):
     def weights(self, equations: Equations, alphas: Array) -> Array:
         return signed_path(equations, alphas, self.signs)
 
-    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None) -> list[R]:
+    def hold_out(self, alphas: Array, per_chunk: PerChunk[R], folds: Sequence[Index] | None) -> list[R]:
         part = self.items.whole()
         graph, units = part.in_order(folds)
         bounds = np.arange(len(graph.starts)) if units is None else units
@@ -241,7 +241,7 @@ class SignedSolver(PrimalSolver):
         job = f"Holding out {len(bounds) - 1} parts, with constrained weights of {len(alphas)} alphas for each,"
         warn_of_cost(seconds, job, "Use a few folds (cv), or fewer alphas.", "positive")
         held = hold_out_signed(self.equations, graph, part.X, alphas, self.signs, bounds)
-        return [judge(graph, held)]
+        return [per_chunk(graph, held)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,12 +377,12 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
     ----------
     solvers : sequence of Solver
         One solver for all targets, or one per target.
-    setting : Setting
+    setting : GraphSetting
         Settings by which labels became the graphs.
     """
 
     solvers: Sequence[Solver]
-    setting: Setting
+    setting: GraphSetting
 
     parameter = "alpha"
 
@@ -426,20 +426,20 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         """Number of a feature that is lost in rounding next to others."""
         return self.solvers[0].smoother.lost_feature
 
-    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None = None) -> list[list[R]]:
-        """Results of ``judge`` for each chunk of held-out scores, for each solver.
+    def hold_out(self, alphas: Array, per_chunk: PerChunk[R], folds: Sequence[Index] | None = None) -> list[list[R]]:
+        """Results of ``per_chunk`` for each chunk of held-out scores, for each solver.
 
         Parameters
         ----------
         alphas : ndarray
-        judge : callable
+        per_chunk : callable
             Function of a part of the graph and its held-out scores.
         folds : sequence of ndarray of int, optional
             Numbers of the queries (groups of preferences) that are held out together, each at most once. By default,
             each query alone.
         """
         check_positive(alphas)
-        return [solver.hold_out(alphas, judge, folds) for solver in self.solvers]
+        return [solver.hold_out(alphas, per_chunk, folds) for solver in self.solvers]
 
     def held_out_scores(self, alphas: Array, folds: Sequence[Index] | None = None) -> Array:
         """Held-out scores of items (margins of preferences), (rows, alphas, targets); NaN for rows not held out."""
@@ -475,8 +475,8 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         evaluator = items.evaluation(measure)
         part = items.in_memory
         keeps = part is not None
-        judge = partial(_evaluated, evaluator, keeps)
-        chunks = self.hold_out(alphas, judge, folds)
+        per_chunk = partial(_evaluated, evaluator, keeps)
+        chunks = self.hold_out(alphas, per_chunk, folds)
         found = [[values for values, _ in of_solver] for of_solver in chunks]
         kept = [[scores for _, scores in of_solver if scores is not None] for of_solver in chunks]
         sizes = np.zeros(0, dtype=np.intp) if part is None else np.diff(part.graph.starts)

@@ -115,10 +115,10 @@ def _values_of_blocks(found: Sequence[SearchState[Solutions]]) -> Array | None:
     known = [values for values in curves if values is not None]
     if not known or len(known) < len(curves):
         return None
-    everything = np.hstack(known)
-    everything = everything[~np.isnan(everything).any(axis=1)]  # no further copy, since there may be many preferences
-    everything *= 1.0 if found[0].greater_is_better else -1.0
-    return everything
+    values = np.hstack(known)
+    values = values[~np.isnan(values).any(axis=1)]  # no further copy, since there may be many preferences
+    values *= 1.0 if found[0].greater_is_better else -1.0
+    return values
 
 
 class Dropped(NamedTuple):

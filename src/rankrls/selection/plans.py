@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from rankrls._arrays import host_only
-from rankrls._comparisons import Data, DataInMemory, LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Data, DataInMemory, GraphSetting, LabelledItems, PreferredItems
 from rankrls._curves import Curve, ItemFold, judged_queries, of_item_folds
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem, Solutions
@@ -296,7 +296,9 @@ def is_concordance(measure: Measure) -> bool:
     return measure.name in ("disagreement", "pair_accuracy") and measure.tied_labels in (None, "ignore")
 
 
-def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool) -> str | None:
+def why_pairs_cannot_be_held_out(
+    data: LabelledItems, settings: Sequence[GraphSetting], *, constrained: bool
+) -> str | None:
     """Reason why the shortcut would be wrong, as a part of a sentence; None if it is exact."""
     if constrained:
         return "the signs of weights are constrained"
@@ -312,7 +314,9 @@ def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting
     return None
 
 
-def check_query_pairs(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool, parameter: str) -> None:
+def check_query_pairs(
+    data: LabelledItems, settings: Sequence[GraphSetting], *, constrained: bool, parameter: str
+) -> None:
     """Refuse graphs for which the shortcut would be wrong, and labels that are all equal without some pair."""
     reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
     if reason is not None:
@@ -407,7 +411,7 @@ class Planner(ABC, Generic[D]):
         return True
 
     @abstractmethod
-    def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
+    def exact(self, cv: ExactFoldsLike, settings: Sequence[GraphSetting], *, constrained: bool = False) -> Plan:
         """Plan for problems that can hold out without refitting: None holds out each query, pair or new unit."""
 
     @abstractmethod
@@ -439,7 +443,7 @@ class QueryPlanner(Planner[LabelledItems]):
 
     regression_weight: float
 
-    def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
+    def exact(self, cv: ExactFoldsLike, settings: Sequence[GraphSetting], *, constrained: bool = False) -> Plan:
         """None is leave-query-out; for a single ranking leave-pair-out, or folds of rows if that needs refits."""
         data = self.data
         q = data.n_queries
@@ -504,7 +508,7 @@ class QueryPlanner(Planner[LabelledItems]):
 class PreferencePlanner(Planner[PreferredItems]):
     """Planner that holds out what will be new: items, connected components of items, votes, or groups of votes."""
 
-    def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
+    def exact(self, cv: ExactFoldsLike, settings: Sequence[GraphSetting], *, constrained: bool = False) -> Plan:
         if not self.holds_out_pairs(cv):
             return self._folds(number_of_folds(cv), REPETITIONS)
         check_preferred_pairs(self.data, constrained=constrained)

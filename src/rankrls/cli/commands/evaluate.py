@@ -14,12 +14,12 @@ from rankrls.cli._files import comparable_pairs, read_and_score
 from rankrls.cli._options import Options, flag, given
 from rankrls.cli._report import Report, Result, Table, measure_text
 from rankrls.comparison import (
-    Judgement,
+    Evaluation,
     compare_rankings,
     compare_runs,
-    judge,
-    judge_pairs,
-    judgement_of,
+    evaluate_preferences,
+    evaluate_rows,
+    evaluation_of_queries,
     suitable_measures,
 )
 from rankrls.io import load_qrels, load_run
@@ -27,29 +27,29 @@ from rankrls.io.preferences import read_pairs
 from rankrls.metrics._measure import RUN_MEASURES, ByDocument, join_run, resolve_measure
 from rankrls.persistence.stored import stored_model
 
-Evaluated: TypeAlias = tuple[dict[str, Any], dict[str, Judgement], list[Any]]
+Evaluated: TypeAlias = tuple[dict[str, Any], dict[str, Evaluation], list[Any]]
 """Facts about a ranking, its measures, and the ids of its queries."""
 
 
 def evaluate(options: Options, report: Report) -> Result:
     """Evaluate a ranking of a file's queries."""
     measured = _of_rows if options.qrels is None else _of_run
-    about, judged, ids = measured(options, report)
+    about, evaluated, ids = measured(options, report)
     measures = {}
     rows = []
-    for name, each in judged.items():
+    for name, each in evaluated.items():
         interval = each.interval()
         measures[name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}
         shown = "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
-        rows.append([name, measure_text(each.value), shown, each.judged])
-    unit = next(iter(judged.values())).unit
+        rows.append([name, measure_text(each.value), shown, each.n_evaluated])
+    unit = next(iter(evaluated.values())).unit
     title = f"{about['scores_of']} on {options.qrels or options.pairs or options.data}"
     tables = [Table(title, ["", "mean" if unit == "queries" else "share", "95 % interval", unit], rows)]
     found = {**about, "convention": options.tool, "measures": measures}
     if options.per_query:
-        found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
-        rows = [[qid, *(measure_text(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
-        tables = [Table("Queries", ["qid", *judged], rows), *tables]
+        found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in evaluated.items()}}
+        rows = [[qid, *(measure_text(each.per_query[k]) for each in evaluated.values())] for k, qid in enumerate(ids)]
+        tables = [Table("Queries", ["qid", *evaluated], rows), *tables]
     return Result(found, tables)
 
 
@@ -78,14 +78,14 @@ def _of_rows(options: Options, report: Report) -> Evaluated:
     with report.working("evaluating"):
         if not options.by_pairs:
             measures = options.metrics or suitable_measures(data.y, ["pair_accuracy"] * options.of_items)
-            judged = judge(measures, options.tool, data, scores)
-            return about, {options.called(name): each for name, each in judged.items()}, ids
+            evaluated = evaluate_rows(measures, options.tool, data, scores)
+            return about, {options.called(name): each for name, each in evaluated.items()}, ids
         if options.pairs is None:
             pairs = comparable_pairs(data, report)
         else:
             pairs = read_pairs(options.pairs, data, report.note)
         by_query = bool(stored) and stored[0].by_query
-        one = judge_pairs(pairs, scores, data.qid if by_query else None)
+        one = evaluate_preferences(pairs, scores, data.qid if by_query else None)
         return about | {"pairs": pairs.summary()}, {options.called("pair_accuracy"): one}, ids
 
 
@@ -97,9 +97,9 @@ def _of_run(options: Options, report: Report) -> Evaluated:
     qrels, runs = _read_runs(options, options.files, report)
     run = join_run(qrels, runs[path])
     measures = {name: resolve_measure(name, options.tool) for name in options.metrics or RUN_MEASURES}
-    judged = {name: judgement_of(run.per_query(measure)) for name, measure in measures.items()}
+    evaluated = {name: evaluation_of_queries(run.per_query(measure)) for name, measure in measures.items()}
     about = {"scores_of": str(path), "qrels": str(options.qrels), "counts": run.counts}
-    return about, judged, run.layout.ids.tolist()
+    return about, evaluated, run.layout.ids.tolist()
 
 
 def _read_runs(options: Options, paths: Sequence[Path], report: Report) -> tuple[ByDocument, dict[Path, ByDocument]]:

@@ -25,7 +25,7 @@ from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import advised, call_to_copy
 from rankrls.cli._report import Report, Result, Table, features_table, measure_text, plain_json, values_table
 from rankrls.clicks import corrected_clicks
-from rankrls.comparison import Judgement, judge, judge_pairs, suitable_measures
+from rankrls.comparison import Evaluation, evaluate_preferences, evaluate_rows, suitable_measures
 from rankrls.inspection import leaderboard, selected_features
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable, Rows, open_dataset
@@ -88,7 +88,7 @@ class Study:
     encoder: Any
     tables: dict[str, Any] = field(default_factory=dict)
     pairs: dict[str, PairTable] = field(default_factory=dict)
-    judged: dict[str, dict[str, Judgement]] = field(default_factory=dict)
+    evaluated: dict[str, dict[str, Evaluation]] = field(default_factory=dict)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -229,7 +229,7 @@ def _found(study: Study) -> dict[str, Any]:
             "optimism": bias,
         },
         "measures": {
-            role: {name: each.as_dict() for name, each in judged.items()} for role, judged in study.judged.items()
+            role: {name: each.as_dict() for name, each in of_role.items()} for role, of_role in study.evaluated.items()
         },
     }
     if "propensities_" in known:
@@ -302,7 +302,7 @@ def _studied(options: Options, report: Report) -> Study:
         (scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
     with report.working("evaluating"):
         roles = {"held_out": "train", "vali": "vali", "test": "test"}
-        study.judged = {name: judged for name, role in roles.items() if (judged := _evaluated(study, role))}
+        study.evaluated = {name: evaluated for name, role in roles.items() if (evaluated := _evaluated(study, role))}
     return study
 
 
@@ -505,7 +505,7 @@ def _located(error: InputError, tables: Mapping[str, Any]) -> InputError:
     return error.replace(file=table.path, line=table.line_of(row), row=row, column=column)
 
 
-def _evaluated(study: Study, role: str) -> dict[str, Judgement]:
+def _evaluated(study: Study, role: str) -> dict[str, Evaluation]:
     """Measures on held-out training queries, validation data or test data; empty if there are none."""
     estimator = study.estimator
     options = study.options
@@ -526,10 +526,10 @@ def _evaluated(study: Study, role: str) -> dict[str, Judgement]:
         parts = table if is_dataset(options.train) else [table]
         table, scores = score_parts(parts, partial(_scores, estimator), study.files[role])
     if role in study.pairs:
-        return {options.called("pair_accuracy"): judge_pairs(study.pairs[role], scores)}
+        return {options.called("pair_accuracy"): evaluate_preferences(study.pairs[role], scores)}
     names = options.measures if len(options.measures) > 1 else suitable_measures(table.y, options.measures)
-    judged = judge(names, options.tool, table, scores, weights=weights)
-    return {options.called(name): each for name, each in judged.items()}
+    evaluated = evaluate_rows(names, options.tool, table, scores, weights=weights)
+    return {options.called(name): each for name, each in evaluated.items()}
 
 
 def _scores(estimator: Any, part: Rows) -> Any:
