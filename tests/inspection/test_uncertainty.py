@@ -191,6 +191,7 @@ def test_what_is_refused():
         (lambda: posterior(make_pipeline(RankRLS()), X, Y), "estimator"),
         (lambda: posterior(RankRLS(positive=True), X, Y, qid=QID), "positive"),
         (lambda: posterior(RankRLS(kernel="precomputed"), X @ X.T, Y), "kernel"),
+        (lambda: posterior(RankRLS(kernel="sigmoid", alpha=9.0), X, Y, qid=QID), "kernel"),  # a negative variance
         (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha=-1.0), "alpha"),
         (lambda: posterior(RankRLS(alpha=0), X, Y, qid=QID), "alpha"),
         (lambda: posterior(RankRLS(), X, Y, qid=QID, alpha="best"), "alpha"),

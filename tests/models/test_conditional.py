@@ -98,6 +98,20 @@ def test_held_out_scores_of_every_alpha_equal_refits(kernel, item_kernel, fit_in
             np.testing.assert_allclose(centred(held[[u]]), centred(found), atol=1e-8)
 
 
+@pytest.mark.parametrize("gamma", [0.2, 1e-3, 1e-5])
+def test_held_out_scores_with_intercepts_equal_refits_if_queries_hardly_differ(gamma):
+    """The kernel's rounding errors exceed the smallest eigenvalues that are left when it is centred."""
+    X = np.ones((5, 5))
+    X[3, 2:] = [0.0, 2.0, 2.0]
+    Y = np.array([[1.0, 1.0], [2.0, 2.0], [0.0, 1.0], [2.0, 1.0], [0.0, 1.0]])
+    options = {"kernel": "rbf", "gamma": gamma, "fit_intercept": True}
+    held = ConditionalRankRLSCV([1.0], **options).fit(X, Y).held_out_scores_
+    for u in range(5):
+        rest = np.arange(5) != u
+        found = ConditionalRankRLS(1.0, **options).fit(X[rest], Y[rest]).predict(X[[u]])
+        np.testing.assert_allclose(centred(held[[u]]), centred(found), atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("item_kernel", "fit_intercept"), [(None, False), (None, True), ("linear", False), ("rbf", False)]
 )

@@ -189,6 +189,18 @@ def test_left_out_preferences_equal_refits(how, p, kind):
     assert str(len(kept) if groups is None else len(set(names))) in model.selection_
 
 
+@pytest.mark.parametrize("new", ["votes", "items"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_items_that_are_all_the_same_have_equal_scores(kind, new):
+    """With more preferences than items, no direction of the kernel is left."""
+    i, j, s, c = preferences(60)
+    same = np.zeros_like(X)
+    model = RankRLSCV(ALPHAS, scoring="pair_accuracy", **kind)
+    model.fit_pairs(same, i, j, strength=s, weight=c, new=new)
+    assert model.best_score_ == pytest.approx(0.5)
+    assert not np.ptp(model.predict(same))
+
+
 def test_folds_of_groups_depend_on_their_ids_alone():
     """Neither on the order of preferences, nor on preferences of weight zero."""
     i, j, s, c = preferences(40, 5)

@@ -57,6 +57,7 @@ def kernel_side(kernel: Kernel, X: Matrix, name: str, *, centred: bool = False) 
 
     An indefinite matrix is refused; ``name`` is the parameter in the error.
     """
+    largest = 0.0
     if kernel.is_linear and X.shape[0] > X.shape[1]:
         Z = dense_rows(X, slice(None))
         Z = Z - Z.mean(axis=0) if centred else Z
@@ -64,12 +65,13 @@ def kernel_side(kernel: Kernel, X: Matrix, name: str, *, centred: bool = False) 
         values = roots**2
     else:
         K = kernel(X)
+        largest = np.abs(K).max(initial=0.0)  # centring keeps the rounding errors of K
         if centred:
             K -= K.mean(axis=0)
             K -= K.mean(axis=1)[:, None]
         values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
         check_semidefinite(values, name)
-    alive = values > len(vectors) * np.finfo(np.float64).eps * values.max(initial=0.0)
+    alive = values > len(vectors) * np.finfo(np.float64).eps * values.max(initial=largest)
     return KernelSide(values[alive], np.ascontiguousarray(vectors[:, alive]))
 
 

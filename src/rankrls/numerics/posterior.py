@@ -25,6 +25,7 @@ import numpy as np
 from rankrls._arrays import squared_lengths
 from rankrls._errors import InputError
 from rankrls._typing import Array
+from rankrls.numerics.eigen import check_semidefinite
 from rankrls.numerics.graph import Graph
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
 
@@ -52,6 +53,7 @@ class Evidence:
     @classmethod
     def of(cls, smoother: Smoother, graph: Graph) -> Evidence:
         """Evidence of a decomposed problem."""
+        check_semidefinite(smoother.values)
         values = np.maximum(smoother.values, 0.0)
         squares = smoother.right[:, 0] ** 2
         if isinstance(smoother, DualSmoother):

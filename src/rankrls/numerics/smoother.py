@@ -264,7 +264,8 @@ class Smoother:
         return self._coefficients(self.directions, self.inverse(alphas))
 
     def _coefficients(self, directions: Array, inverse: Array) -> Array:
-        scaled = (inverse[:, :, None] * self.right[:, None, :]).reshape(len(self.values), -1)
+        columns = inverse.shape[1] * self.right.shape[1]
+        scaled = (inverse[:, :, None] * self.right[:, None, :]).reshape(-1, columns)
         found = to_host(directions @ to_device_of(scaled, directions))
         return np.ascontiguousarray(found.reshape(-1, inverse.shape[1], self.right.shape[1]).transpose(1, 0, 2))
 
