@@ -5,6 +5,7 @@ Nothing here imports a scientific library before a command runs, so that ``--hel
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # also while LAPACK runs; files are replaced whole or not at all
+        gc.disable()  # until the command has its modules
     from rankrls.cli._program import run
 
     return run(sys.argv[1:] if argv is None else [*argv])
