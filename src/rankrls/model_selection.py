@@ -558,7 +558,8 @@ def leave_rows_out(
     use :func:`leave_pair_out`, which compares two rows by the same model.
 
     O(m n^2 + n^3) or, in the dual, O(m^3), and O(u^2 k + u^3) per group of u rows and alpha, with k eigenvectors. The
-    basis of SparseRankRLS is selected once, from all rows, and can contain held-out items.
+    basis of SparseRankRLS is selected once, from all rows, and can contain held-out items. Alphas that are lost in
+    rounding have NaN, as in :func:`leave_query_out`.
 
     Examples
     --------
@@ -588,6 +589,7 @@ def leave_rows_out(
     (solver,) = problem.solvers
     (graph,) = data.numeric_graphs(problem.setting)
     found = held_out_labels(solver.smoother, graph, solver.features, grid, folds, problem.setting.balance)
+    found[:, problem.unresolved(grid, max(map(len, folds)))] = np.nan
     return scores_of_given_rows(found, data, alphas)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from rankrls import RankRLS, SparseRankRLS
+from rankrls import InputWarning, RankRLS, SparseRankRLS
 from rankrls.model_selection import leave_rows_out
 from tests.refusals import Refusal
 
@@ -58,6 +58,18 @@ def test_equals_refits(single, options):
     for k, alpha in enumerate(alphas):
         wanted = by_refits(RankRLS(alpha=alpha, **options), X, Y, groups, weights)
         np.testing.assert_allclose(found[:, k], wanted, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_an_alpha_that_is_lost_in_rounding_is_not_evaluated(solver):
+    """Each group alone determines a feature, so that nothing but alpha is left without it."""
+    groups = np.array([0, 0, 1, 1])
+    corners = 1e6 * np.eye(2)[groups]
+    model = RankRLS(regression_weight=1.0, solver=solver)
+    with pytest.warns(InputWarning, match="not evaluated"):
+        found = leave_rows_out(model, corners, [0, 0, 2, 1], groups=groups, alphas=[1e13, 1e-3, 1e-9])
+    np.testing.assert_allclose(found[:, 0], 0.0, atol=1e-12)
+    assert np.isnan(found[:, 1:]).all()
 
 
 def test_wide_data_and_a_basis():

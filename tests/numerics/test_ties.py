@@ -102,6 +102,33 @@ def test_choice_and_value_do_not_depend_on_the_order_of_discrete_rows(parameters
     assert other.alpha_ == one.alpha_
 
 
+@pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
+@pytest.mark.parametrize("repeated", [1, 5, 100])
+def test_features_to_which_labels_are_orthogonal_order_nothing(repeated, balance, scale):
+    """Parity of three truth values: products of labels and features cancel to rounding, which must not rank items."""
+    corners = np.repeat(np.array([*np.ndindex(2, 2, 2)]), repeated, axis=0)
+    X = np.tile(corners, (5, 1)) * scale
+    y = np.tile(corners.sum(axis=1) % 2, 5)
+    q = np.repeat(np.arange(5), len(corners))
+    model = RankRLSCV((1e4, 1.0, 1e-3), balance=balance).fit(X, y, qid=q)
+    np.testing.assert_array_equal(model.cv_results_["mean_score"], 0.5)
+
+
+def test_preferences_that_cancel_order_nothing():
+    """Without the preferences of two items, as many are for each kind of item as against it."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0]] * 3)
+    winners = np.array([2, 2, 1, 2, 1, 3, 4, 2, 0, 4, 3, 4, 3, 0, 2, 0, 0, 2, 3, 2, 4, 3, 0, 0, 1, 3, 3, 2, 4, 4, 0, 1])
+    losers = np.array([1, 1, 3, 1, 4, 2, 0, 0, 2, 3, 4, 0, 0, 1, 4, 1, 4, 3, 0, 0, 2, 1, 1, 2, 0, 4, 2, 1, 0, 0, 4, 4])
+    model = RankRLSCV((10.0,), cv="leave_pair_out", scoring="pair_accuracy").fit_pairs(X, winners, losers, new="items")
+    right = []
+    for first, second in zip(winners, losers, strict=True):
+        rest = ~np.isin(np.column_stack((winners, losers)), (first, second)).any(axis=1)
+        scores = RankRLS(10.0).fit_pairs(X, winners[rest], losers[rest]).predict(X)
+        right.append(0.5 + 0.5 * np.sign(np.round(scores[first] - scores[second], 9)))
+    assert model.best_score_ == np.mean(right)
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_one_huge_cell_of_validation_data_counts_in_its_query_alone(kernel):
     rng = np.random.default_rng(0)

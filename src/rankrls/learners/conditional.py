@@ -31,7 +31,7 @@ from rankrls._typing import Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics._measure import Measure, mean_and_error
-from rankrls.numerics.eigen import check_semidefinite
+from rankrls.numerics.eigen import EPS, check_semidefinite
 from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
@@ -71,7 +71,7 @@ def kernel_side(kernel: Kernel, X: Matrix, name: str, *, centred: bool = False) 
             K -= K.mean(axis=1)[:, None]
         values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
         check_semidefinite(values, name)
-    alive = values > len(vectors) * np.finfo(np.float64).eps * values.max(initial=largest)
+    alive = values > len(vectors) * EPS * values.max(initial=largest)
     return KernelSide(values[alive], np.ascontiguousarray(vectors[:, alive]))
 
 
@@ -208,7 +208,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         """``[(sigma_k K + alpha I)^-1]_uu`` for every query u and item direction k; one column if all sigma are 1."""
         squares = self.queries.vectors**2
         rest = 1.0 - self.fit_intercept / len(squares) - squares.sum(axis=1, keepdims=True)
-        rest[rest < len(rest) * np.finfo(np.float64).eps] = 0.0  # rounding, which a small alpha would amplify
+        rest[rest < len(rest) * EPS] = 0.0  # rounding, which a small alpha would amplify
         return np.asarray(squares @ (1.0 / (self._products + alpha)) + rest / alpha)
 
     def solution(self, alpha: float) -> tuple[Array, Array]:

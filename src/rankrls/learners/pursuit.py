@@ -68,10 +68,10 @@ from rankrls.learners.paths import (
     select_features,
     sum_of_terms,
 )
+from rankrls.numerics.eigen import EPS
 
 MAX_COMBINATIONS = 4_000_000
 """Maximum number of combinations of one column per view; beyond it, the views must share their columns."""
-_EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10
 """Relative difference below which correlations count as equal: rounding alone would decide between them."""
 
@@ -232,7 +232,7 @@ def _decomposed(A: Array, size: int) -> tuple[Array, Mask]:
     diagonal = np.diagonal(A, axis1=-2, axis2=-1)
     units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(diagonal.shape), where=diagonal > 0.0)[..., None]
     values, vectors = np.linalg.eigh(A * units * np.swapaxes(units, -1, -2))
-    regular = values[..., 0] > size * _EPS
+    regular = values[..., 0] > size * EPS
     return units * vectors / np.sqrt(np.where(regular[..., None], values, 1.0))[..., None, :], regular
 
 
@@ -262,7 +262,7 @@ class Walk:
         self.u = problem.target.copy()
         self._problem = problem
         self._backfit = backfit
-        self._rounding = 10 * problem.size * _EPS
+        self._rounding = 10 * problem.size * EPS
         self._least = self._rounding * float(np.linalg.norm(self.u))
         self._losses = [float(self.u @ self.u)]
         self._view_losses = [problem.parts(self.u)]
@@ -287,7 +287,7 @@ class Walk:
         column = self._problem.column(v, j)
         rest = orthogonal_part(column, self._Q)
         left = rest @ rest
-        if not left > self._problem.size * _EPS * (column @ column):
+        if not left > self._problem.size * EPS * (column @ column):
             return False
         direction = rest / np.sqrt(left)
         self._Q = np.vstack((self._Q, direction))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._typing import Array, Index, Mask, Matrix
+from rankrls.numerics.eigen import EPS
 from rankrls.numerics.graph import Graph
 from rankrls.numerics.smoother import Equations
 
@@ -61,7 +62,7 @@ def _solve(A: Array, B: Array, bounded: Mask) -> Array:
             R = linalg.cholesky(lifted[np.ix_(order, order)], check_finite=False)
         except linalg.LinAlgError:
             continue
-        if R.diagonal().min(initial=1.0) ** 2 > 100.0 * len(A) * np.finfo(np.float64).eps:
+        if R.diagonal().min(initial=1.0) ** 2 > 100.0 * len(A) * EPS:
             break
     else:
         raise FloatingPointError("X'LX is not finite: scale the features.")
@@ -76,7 +77,7 @@ def _solve(A: Array, B: Array, bounded: Mask) -> Array:
             own = nnls(R[free:, free:], target[free:, k], maxiter=30 * len(A))[0]
             own = _solved_again(R[free:, free:], target[free:, k], own)
         # where the right-hand side is 0, x contains rounding errors; a constrained weight is exactly 0
-        own[own <= 1e3 * np.finfo(np.float64).eps * own.max(initial=0.0)] = 0.0
+        own[own <= 1e3 * EPS * own.max(initial=0.0)] = 0.0
         rest = target[:free, k] - R[:free, free:] @ own
         x[order, k] = np.concatenate((linalg.solve_triangular(R[:free, :free], rest, check_finite=False), own))
     return x

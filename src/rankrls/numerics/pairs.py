@@ -35,6 +35,7 @@ from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.holdout import Rounding, hold_out
 from rankrls.numerics.runs import chunks, dense_rows, group_sums, lengths_to_starts, map_chunks
 from rankrls.numerics.smoother import DualSmoother, Equations, Smoother
+from rankrls.numerics.units import solved
 
 _ROWS = 128
 _UNIT_ROWS = 1 << 14
@@ -170,7 +171,7 @@ def held_out_labels(
                 chunk = here[a : a + max(1, _ROWS // u)]
                 system = left[chunk] @ W[chunk].transpose(0, 2, 1)
                 system[:, np.arange(u), np.arange(u)] = diagonal[chunk]
-                errors = np.linalg.solve(system, rest[chunk])
+                errors = solved(system, rest[chunk])
                 out[graph.rows[chunk], k] = graph.y[chunk] - errors * plan.scale[chunk][:, :, None]
     return out
 

@@ -28,7 +28,7 @@ from scipy import linalg
 from rankrls._arrays import chunk_values, joined, namespace, on_device, taken, to_device_of, to_host
 from rankrls._compiled import compiled
 from rankrls._typing import Array, Index, Matrix
-from rankrls.numerics.eigen import machine_epsilon, symmetric_eigen
+from rankrls.numerics.eigen import EPS, machine_epsilon, symmetric_eigen
 from rankrls.numerics.ties import ROUNDED
 
 GOAL = 1e-12
@@ -36,10 +36,11 @@ GOAL = 1e-12
 OFF = 4.0 * GOAL
 """Error bound of predictions, relative to the terms that they are the sum of."""
 ROUNDS = 14
+CANCELLED = ROUNDED * EPS
+"""Error bound of products of labels with features to which they may be orthogonal, relative to both."""
 LARGE = 0.9
 """Influence of a unit up to which the others determine every direction well enough."""
 _REST = 1e-8
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def predictions(
@@ -69,7 +70,8 @@ def predictions(
         if long[k] or traces[k] > LARGE:
             out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
         if long[k]:
-            off[:, r] = OFF * np.linalg.norm(out[:, r], axis=1, keepdims=True)
+            lost = CANCELLED * ((Z[r] ** 2).sum(axis=0) @ D) * np.linalg.norm(out[:, r] - t[r], axis=1)
+            off[:, r] = OFF * np.linalg.norm(out[:, r], axis=1, keepdims=True) + lost[:, None]
     if means is None:
         return out, off, None
     levels = np.empty_like(out)
@@ -110,7 +112,7 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
         shares, vectors = symmetric_eigen(W @ W.T if few else W.T @ W, max(W.shape))
         own_only = 1.0 - shares <= _REST
         V = root[:, None] * (W.T @ vectors[:, own_only] if few else vectors[:, own_only])
-        V = V[:, 1.0 - shares[own_only] <= 64.0 * _EPS * np.einsum("nv,nv->v", V, V) / least]
+        V = V[:, 1.0 - shares[own_only] <= 64.0 * EPS * np.einsum("nv,nv->v", V, V) / least]
         if V.shape[1]:
             basis = linalg.qr(V, mode="economic")[0]
             w = D.T * (right - (labels - predicted) @ own)
@@ -126,6 +128,7 @@ def _iterate(Z, t, bounds, numbers, Dt, full, out, off, traces, still):  # type:
     """
     size = np.empty(len(Dt))
     goal = np.empty(len(Dt))
+    cancelled = np.empty(len(Dt))
     squares = np.empty(Z.shape[1])
     for k in numbers:
         own = Z[bounds[k] : bounds[k + 1]]
@@ -139,8 +142,12 @@ def _iterate(Z, t, bounds, numbers, Dt, full, out, off, traces, still):  # type:
         P = np.dot(full, columns)
         R = P.copy()
         for a in range(len(P)):
+            total = 0.0
             for r in range(len(own)):
                 R[a, r] -= labels[r]
+                total += R[a, r] ** 2
+            # labels that the features cannot explain leave rounding of this size
+            cancelled[a] = CANCELLED * influence[a] * np.sqrt(total)
         R = _smoothed(R, own, columns, Dt)
         traces[k] = influence.max()
         for a in range(len(P)):
@@ -156,7 +163,7 @@ def _iterate(Z, t, bounds, numbers, Dt, full, out, off, traces, still):  # type:
             for r in range(len(own)):
                 out[a, bounds[k] + r] = P[a, r]
                 total += P[a, r] ** 2
-            off[a, bounds[k] : bounds[k + 1]] = OFF * (np.sqrt(size[a]) + np.sqrt(total))
+            off[a, bounds[k] : bounds[k + 1]] = OFF * (np.sqrt(size[a]) + np.sqrt(total)) + cancelled[a]
 
 
 @compiled

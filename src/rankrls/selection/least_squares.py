@@ -399,15 +399,19 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         """Functions for several alphas, from one decomposition."""
         return LeastSquaresSolutions([PathSolutions(solver.path(alphas), solver.read) for solver in self.solvers])
 
-    def unresolved(self, alphas: Array) -> Mask:
-        """Mask of alphas that are lost in rounding if the model fits every label: held-out scores are meaningless."""
+    def unresolved(self, alphas: Array, largest: int | None = None) -> Mask:
+        """Mask of alphas that are lost in rounding if the model fits every label: held-out scores are meaningless.
+
+        ``largest`` is the largest number of rows that are held out together; by default, that of a query.
+        """
         out = np.zeros(len(alphas), dtype=bool)
         for solver in self.solvers:
             part = solver.items.in_memory
             if part is None:
                 continue
             smoother = solver.smoother
-            free = part.graph.n_observations - int(np.diff(part.graph.starts).max(initial=0))
+            longest = int(np.diff(part.graph.starts).max(initial=0))
+            free = part.graph.n_observations - (longest if largest is None else largest)
             if np.count_nonzero(smoother.values) >= free:
                 out |= alphas < _UNRESOLVED * smoother.top
         if out.any():
