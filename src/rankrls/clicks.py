@@ -22,7 +22,7 @@ from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._rows import check_finite_features
 from rankrls._shown import Shown, records, table_text
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, IdsLike, Index, ItemsLike, VectorLike
 
 __all__ = ["Propensities", "corrected_clicks", "estimate_propensities"]
 
@@ -74,7 +74,7 @@ class Propensities(Shown):
     assumed_shown: bool = False
 
     @classmethod
-    def known(cls, examination: Any) -> Propensities:
+    def known(cls, examination: Mapping[Any, float]) -> Propensities:
         """Create propensities from a mapping of positions to numbers above 0, such as those of an intervention.
 
         Positions are whole numbers, or their texts as in keys of JSON.
@@ -93,7 +93,7 @@ class Propensities(Shown):
         refuse_where(~(np.isfinite(values) & (values > 0.0)), "propensities", problem)
         return cls(positions, values, np.zeros(len(values)), np.zeros(len(values)))
 
-    def of(self, position: Any) -> Array:
+    def of(self, position: VectorLike) -> Array:
         """Examination of each row's position; InputError with the row if a position has no propensity."""
         rows = vector_of("position", position, "one for each row")
 
@@ -130,7 +130,13 @@ PropensitiesLike: TypeAlias = Propensities | Mapping[Any, float]
 
 
 def estimate_propensities(
-    X: Any, clicks: Any, position: Any, *, qid: Any = None, impressions: Any = None, random_state: int = 0
+    X: ItemsLike,
+    clicks: VectorLike,
+    position: VectorLike,
+    *,
+    qid: IdsLike | None = None,
+    impressions: VectorLike | None = None,
+    random_state: int = 0,
 ) -> Propensities:
     r"""Estimate the examination of each position by users, using alternating least squares.
 
@@ -232,7 +238,13 @@ def estimate_propensities(
 
 
 def corrected_clicks(
-    X: Any, clicks: Any, position: Any, *, qid: Any = None, impressions: Any = None, propensities: Any = None
+    X: ItemsLike,
+    clicks: VectorLike,
+    position: VectorLike,
+    *,
+    qid: IdsLike | None = None,
+    impressions: VectorLike | None = None,
+    propensities: PropensitiesLike | None = None,
 ) -> tuple[Array, Array, Propensities]:
     r"""Return labels :math:`c_i / \theta_{k(i)}`, weights :math:`n_i \theta_{k(i)}`, and the propensities.
 
@@ -256,7 +268,9 @@ def corrected_clicks(
     return rates / theta, n * theta, found
 
 
-def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array, NDArray[np.int64]]:
+def _checked(
+    clicks: VectorLike, impressions: VectorLike | None, position: VectorLike
+) -> tuple[Array, Array, NDArray[np.int64]]:
     """Click rate of each row (0 if it was never shown), its impressions and its position."""
     c = vector_of("clicks", clicks, "one for each row")
     n = np.ones(len(c)) if impressions is None else vector_of("impressions", impressions, "one for each row")
@@ -281,7 +295,7 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
     return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, positions
 
 
-def _features(X: Any) -> Array:
+def _features(X: ItemsLike) -> Array:
     """A constant, the standardized features, and their centred squares."""
     values: Any = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else numbers_of("X", X)
     if values.ndim != 2:

@@ -16,18 +16,18 @@ from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text, table_text
-from rankrls._typing import AnyArray, Array, Index
+from rankrls._typing import AnyArray, Array, IdsLike, Index, RandomState, Values, VectorLike
 from rankrls.io import PairTable, Rows, atomic_write
 from rankrls.metrics._measure import (
     RUN_MEASURES,
     ByDocument,
     Measure,
+    MeasureLike,
     evaluate,
     join_run,
     mean_and_error,
@@ -109,7 +109,7 @@ class Interval:
     n_queries: int
 
 
-def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
+def paired_wilcoxon(a: VectorLike, b: VectorLike) -> PairedTest:
     """Wilcoxon's signed-rank test, two-sided, for symmetry of ``a - b`` about zero.
 
     Queries without a difference are left out, and equal absolute differences share their mean rank.
@@ -152,7 +152,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
 
 def paired_randomization(
-    a: ArrayLike, b: ArrayLike, *, n_resamples: int = 10_000, random_state: Any = None
+    a: VectorLike, b: VectorLike, *, n_resamples: int = 10_000, random_state: RandomState = None
 ) -> PairedTest:
     """Fisher's randomization test of the mean difference, two-sided: the signs of the differences are random.
 
@@ -211,11 +211,11 @@ def paired_randomization(
 
 
 def bootstrap_interval(
-    values: ArrayLike,
+    values: VectorLike,
     *,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Interval:
     """Confidence interval of the mean over queries: quantiles of the means of queries drawn with replacement.
 
@@ -270,7 +270,7 @@ def bootstrap_interval(
     return Interval(float(evaluated.mean()), low, high, len(evaluated))
 
 
-def holm(p_values: ArrayLike) -> Array:
+def holm(p_values: VectorLike) -> Array:
     """Holm's step-down adjustment of p values for multiple tests: ``max_{j <= i} min(1, (n - j + 1) p_(j))``.
 
     Parameters
@@ -387,13 +387,13 @@ class Comparison(Shown):
 
 
 def compare_per_query(
-    values: Mapping[str, ArrayLike],
+    values: Mapping[str, VectorLike],
     *,
     baseline: str | None = None,
     greater_is_better: bool = True,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Comparison:
     """Compare rankings pair by pair: mean difference with its interval, and p values of two tests, adjusted by Holm.
 
@@ -432,11 +432,11 @@ def compare_per_query(
     if baseline is not None:
         check_word("baseline", baseline, values)
         pairs = [(name, baseline) for name in values if name != baseline]
-    work = len(pairs) * n_resamples * max(np.size(of_one) for of_one in values.values())
+    by_query = {name: _per_query(of_one, "values") for name, of_one in values.items()}
+    work = len(pairs) * n_resamples * max(len(of_one) for of_one in by_query.values())
     job = f"The comparison of {len(pairs)} pairs of rankings with {n_resamples} resamples"
     remedy = "Compare all with one (baseline), or use fewer (n_resamples)."
     warn_of_cost(_RESAMPLED * work, job, remedy, "n_resamples")
-    by_query = {name: _per_query(of_one, "values") for name, of_one in values.items()}
     interval = partial(bootstrap_interval, confidence=confidence, n_resamples=n_resamples, random_state=rng)
     means = {name: interval(of_one) for name, of_one in by_query.items()}
     lines = []
@@ -472,7 +472,7 @@ def compare_per_query(
     return Comparison(by_query, greater_is_better, means, tuple(pairs_compared))
 
 
-def _differences(a: ArrayLike, b: ArrayLike) -> tuple[Array, PairedTest]:
+def _differences(a: VectorLike, b: VectorLike) -> tuple[Array, PairedTest]:
     """Differences of the queries with a value in both, rounded so that ties are 0, and a test of no difference."""
     x = _per_query(a, "a")
     z = _per_query(b, "b")
@@ -497,7 +497,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> tuple[Array, PairedTest]:
     )
 
 
-def _per_query(values: ArrayLike, name: str) -> Array:
+def _per_query(values: VectorLike, name: str) -> Array:
     """One finite number or NaN per query, as float64; otherwise an error about the parameter ``name``."""
     x = vector_of(name, values, "one value per query")
     refuse_where(np.isinf(x), name, lambda k: f"{name} contains {x[k]} at position {k}.")
@@ -534,7 +534,7 @@ class Evaluation:
     value: float
     standard_error: float
     n_evaluated: int
-    per_query: Any
+    per_query: Array
     unit: str = "queries"
 
     def interval(self) -> tuple[float, float] | None:
@@ -546,7 +546,7 @@ class Evaluation:
             return found.low, found.high
         return max(self.value - 1.96 * self.standard_error, 0.0), min(self.value + 1.96 * self.standard_error, 1.0)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Values:
         """Plain values for JSON."""
         return {"value": self.value, "standard_error": self.standard_error, self.unit: self.n_evaluated}
 
@@ -574,7 +574,7 @@ def evaluate_rows(
         return None if column is None else column[rows]
 
     values = evaluate(
-        known(table.y),
+        table.y[rows],
         scores[rows],
         qid=known(table.qid),
         measures=names,
@@ -640,7 +640,7 @@ class ChangedQuery(NamedTuple):
         First minus second.
     """
 
-    qid: Any
+    qid: IdsLike
     items: int
     first: float
     second: float
@@ -691,7 +691,7 @@ class RankingReport(Shown):
         tables = self.tables(top=0)
         return "\n\n".join(f"{title}\n{table_text(columns, rows)}" for title, columns, rows in tables)
 
-    def as_dict(self, *, top: int = 10) -> dict[str, Any]:
+    def as_dict(self, *, top: int = 10) -> Values:
         """The report as plain values for JSON, with the ``top`` most changed queries of each pair."""
         measures = {}
         for name, comparison in self.measures.items():
@@ -763,17 +763,17 @@ class RankingReport(Shown):
 
 
 def compare_rankings(
-    y_true: ArrayLike,
-    scores: Mapping[str, ArrayLike],
+    y_true: VectorLike,
+    scores: Mapping[str, VectorLike],
     *,
-    qid: Any = None,
-    measures: Sequence[Any] = DEFAULT_MEASURES,
+    qid: IdsLike | None = None,
+    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURES,
     convention: str | None = None,
     baseline: str | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
-    random_state: Any = 0,
-    docno: Any = None,
+    random_state: RandomState = 0,
+    docno: IdsLike | None = None,
 ) -> RankingReport:
     """Evaluate several rankings of the same items and compare them query by query.
 
@@ -860,12 +860,12 @@ def compare_runs(
     qrels: ByDocument,
     runs: Mapping[str, ByDocument],
     *,
-    measures: Sequence[Any] = RUN_MEASURES,
+    measures: MeasureLike | Sequence[MeasureLike] = RUN_MEASURES,
     convention: str | None = "trec",
     baseline: str | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> RankingReport:
     """Evaluate several runs with the same judgements and compare them query by query.
 

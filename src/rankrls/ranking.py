@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rankrls._checks import check_count, check_finite, numbers_of, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import AnyArray, Array, Index
+from rankrls._typing import AnyArray, Array, IdsLike, Index, VectorLike
 
 __all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
 
@@ -37,7 +36,9 @@ class Ranking:
     qid: AnyArray | None
 
 
-def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: Any = None) -> Ranking:
+def rank_scores(
+    scores: VectorLike, *, qid: IdsLike | None = None, k: int | None = None, docno: IdsLike | None = None
+) -> Ranking:
     """Rank items by their scores within each query, and return the best k.
 
     Parameters
@@ -86,7 +87,7 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     return Ranking(rows, positions, values[rows], ids)
 
 
-def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> Index:
+def rank_positions(scores: VectorLike, *, qid: IdsLike | None = None, docno: IdsLike | None = None) -> Index:
     """Return the position of each row in its query, from 1 for the highest score.
 
     Parameters
@@ -114,7 +115,7 @@ def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> Index:
     return out
 
 
-def docno_order(docno: Any, layout: QueryLayout) -> Index:
+def docno_order(docno: IdsLike, layout: QueryLayout) -> Index:
     """Rows query by query, with the greater document id (as text, by code points) first."""
     ids = np.asarray(docno)
     if ids.shape != (layout.n_rows,):

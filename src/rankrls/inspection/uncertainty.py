@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples
 
 from rankrls._checks import check_word
 from rankrls._comparisons import Data, Features
 from rankrls._errors import InputError
 from rankrls._shown import Shown
-from rankrls._typing import Array
+from rankrls._typing import Array, IdsLike, ItemsLike, Matrix, VectorLike
 from rankrls.model_selection import checked_spec, labelled_data
 from rankrls.models.intake import check_features, preferred_items
 from rankrls.models.parameters import number
@@ -26,12 +26,12 @@ _PAIRS = 128  # number of pairs compared at once
 
 
 def posterior(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: ItemsLike,
+    y: VectorLike,
     *,
-    qid: Any = None,
-    sample_weight: Any = None,
+    qid: IdsLike | None = None,
+    sample_weight: VectorLike | None = None,
     alpha: float | str | None = None,
     noise: float | None = None,
 ) -> Posterior:
@@ -100,13 +100,13 @@ def posterior(
 
 
 def pair_posterior(
-    estimator: Any,
-    X: Any,
-    winners: Any,
-    losers: Any,
+    estimator: BaseEstimator,
+    X: ItemsLike,
+    winners: VectorLike,
+    losers: VectorLike,
     *,
-    strength: Any = None,
-    weight: Any = None,
+    strength: VectorLike | None = None,
+    weight: VectorLike | None = None,
     alpha: float | str | None = None,
     noise: float | None = None,
 ) -> Posterior:
@@ -176,7 +176,7 @@ class Posterior(Shown):
             f"alpha {self.alpha:.4g}, noise variance {self.noise_variance:.4g}"
         )
 
-    def difference(self, X_a: Any, X_b: Any) -> tuple[Array, Array]:
+    def difference(self, X_a: ItemsLike, X_b: ItemsLike) -> tuple[Array, Array]:
         """Posterior means and standard deviations of score differences between the rows of two tables.
 
         Parameters
@@ -204,7 +204,7 @@ class Posterior(Shown):
         mean, variance = (np.concatenate(part) for part in zip(*found, strict=True))
         return mean, np.sqrt(self.noise_variance * variance)
 
-    def _differences(self, A: Any, B: Any) -> tuple[Array, Array]:
+    def _differences(self, A: Matrix, B: Matrix) -> tuple[Array, Array]:
         """Means of score differences, and their variances in units of the noise variance."""
         solver = self._solver
         if isinstance(solver, BasisSolver):
@@ -221,7 +221,7 @@ class Posterior(Shown):
         own = np.diagonal(kernel(A, A) + kernel(B, B) - 2.0 * kernel(A, B))
         return kernel_differences(solver.smoother, self.alpha, across, own)
 
-    def probability(self, X_a: Any, X_b: Any) -> Array:
+    def probability(self, X_a: ItemsLike, X_b: ItemsLike) -> Array:
         """Probability that the score of A exceeds that of B, for the rows of two tables.
 
         Parameters
@@ -238,7 +238,9 @@ class Posterior(Shown):
             return np.asarray(ndtr(np.where(mean == 0.0, 0.0, mean / std)))
 
 
-def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[LeastSquaresSpec, float | None]:
+def checked_prior(
+    estimator: BaseEstimator, alpha: float | str | None, noise: float | None, what: str
+) -> tuple[LeastSquaresSpec, float | None]:
     """Specification of an estimator with a Gaussian prior, and its alpha; None if alpha is to be determined."""
     spec, grid = checked_spec(estimator, None, what)
     if spec.kind == "kernel":

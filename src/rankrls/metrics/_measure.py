@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -15,7 +15,7 @@ from rankrls._checks import array_of, check_count, check_finite, check_word, num
 from rankrls._errors import InputError, did_you_mean
 from rankrls._preferences import check_preferences
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import AnyArray, Array, Index, Mask, Values
+from rankrls._typing import AnyArray, Array, IdsLike, Index, LabelsLike, Mask, Values, VectorLike
 from rankrls.metrics._scorer import holds, predict_by_query
 from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Chunk, Definition, Gain, ratio
 from rankrls.ranking import docno_order
@@ -285,7 +285,7 @@ class Measure:
         scores: Array,
         layout: QueryLayout,
         weights: Array | None = None,
-        docno: Any = None,
+        docno: IdsLike | None = None,
     ) -> Array:
         """Values of each query, (q, columns), for scores (m, columns) of rows in any order.
 
@@ -298,13 +298,13 @@ class Measure:
 
     def __call__(
         self,
-        y_true: Any,
-        y_score: Any,
-        y: Any = None,
+        y_true: VectorLike,
+        y_score: LabelsLike,
+        y: LabelsLike | None = None,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        docno: Any = None,
+        qid: IdsLike | None = None,
+        sample_weight: VectorLike | None = None,
+        docno: IdsLike | None = None,
         per_query: bool = False,
     ) -> Any:
         """Evaluate one ranking, or several.
@@ -358,7 +358,7 @@ class Measure:
             raise InputError(f"{self} is not defined for these data: {self.not_judged}.", parameter="y_true")
         return average if scores.ndim == 2 else float(average[0])
 
-    def _score(self, model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> float:
+    def _score(self, model: Any, X: Any, y: Any, qid: IdsLike | None, sample_weight: VectorLike | None) -> float:
         """Average over the queries of a model's ranking; negated for an error.
 
         Rows whose label is NaN are left out for estimators that use unlabelled rows.
@@ -390,7 +390,11 @@ class Measure:
         return request
 
 
-def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
+MeasureLike: TypeAlias = str | Measure | Callable[..., float]
+"""A measure as users give it."""
+
+
+def resolve_measure(measure: MeasureLike, convention: str | None = None) -> Measure:
     """Convert a name or a function to a measure.
 
     Parameters
@@ -429,7 +433,7 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     return Measure(measure)
 
 
-def named_measures(measures: Any, convention: str | None) -> dict[str, Measure]:
+def named_measures(measures: MeasureLike | Sequence[MeasureLike], convention: str | None) -> dict[str, Measure]:
     """Measures under the names they were given by; a single one counts as a list of one."""
     found = {}
     for each in [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures:
@@ -438,7 +442,7 @@ def named_measures(measures: Any, convention: str | None) -> dict[str, Measure]:
     return found
 
 
-def needs_gains(measure: Any) -> bool:
+def needs_gains(measure: MeasureLike) -> bool:
     """Whether a measure, or its name, refuses negative labels, which have no gain; False if it is not a measure."""
     try:
         found = resolve_measure(measure)
@@ -459,14 +463,23 @@ def _named(name: Any, given: Any) -> Definition:
 
 
 def evaluate(
-    y_true: Any,
-    y_score: Any,
+    y_true: VectorLike,
+    y_score: LabelsLike,
     *,
-    qid: Any = None,
-    measures: Sequence[Any] = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreement"),
+    qid: IdsLike | None = None,
+    measures: MeasureLike | Sequence[MeasureLike] = (
+        "map",
+        "mrr",
+        "p@5",
+        "p@10",
+        "ndcg@1",
+        "ndcg@5",
+        "ndcg@10",
+        "disagreement",
+    ),
     convention: str | None = None,
-    sample_weight: Any = None,
-    docno: Any = None,
+    sample_weight: VectorLike | None = None,
+    docno: IdsLike | None = None,
     per_query: bool = False,
 ) -> Values:
     """Evaluate one ranking with several measures.
@@ -527,12 +540,12 @@ def evaluate(
 
 
 def preference_accuracy(
-    y_score: Any,
-    winners: Any,
-    losers: Any,
+    y_score: LabelsLike,
+    winners: VectorLike,
+    losers: VectorLike,
     *,
-    strength: Any = None,
-    weight: Any = None,
+    strength: VectorLike | None = None,
+    weight: VectorLike | None = None,
     per_pair: bool = False,
 ) -> Any:
     r"""Weighted share of preferences whose winner has the higher score.
@@ -613,7 +626,7 @@ def right_order(differences: Array, strength: Array, weight: Array) -> tuple[Arr
     return right, np.where(sign == 0.0, 0.0, weight)
 
 
-def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
+def labelled_rows(y: Any, scores: Any, qid: IdsLike | None, weights: Any) -> tuple[Any, Any, Any, Any]:
     """Labels, scores, query ids and weights of the labelled rows; the label NaN marks an unlabelled row."""
     labels = array_of("y", y)
     if labels.dtype.kind not in "fiub" or labels.ndim not in (1, 2):
@@ -638,7 +651,7 @@ def check_one_score_per_label(scores: Any, labels: AnyArray) -> None:
         raise InputError(problem, parameter="y_score")
 
 
-def check_scores(y_score: Any) -> Array:
+def check_scores(y_score: LabelsLike) -> Array:
     """Scores as a finite float64 vector or matrix."""
     scores = numbers_of("y_score", y_score)
     if scores.ndim not in (1, 2):
@@ -647,7 +660,7 @@ def check_scores(y_score: Any) -> Array:
     return scores
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
+def check_weights(sample_weight: VectorLike | None, n_rows: int) -> Array | None:
     """Row weights as a finite, non-negative float64 vector, or None."""
     if sample_weight is None:
         return None
@@ -764,7 +777,7 @@ def evaluate_run(
     qrels: ByDocument,
     run: ByDocument,
     *,
-    measures: Sequence[Any] = RUN_MEASURES,
+    measures: MeasureLike | Sequence[MeasureLike] = RUN_MEASURES,
     convention: str | None = "trec",
     per_query: bool = False,
 ) -> Values:

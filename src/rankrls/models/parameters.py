@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from rankrls._checks import check_number, check_word
 from rankrls._errors import InputError
 from rankrls._typing import Array, HasShape, Params, Values, VectorLike
-from rankrls.metrics._measure import Measure, resolve_measure
+from rankrls.metrics._measure import MeasureLike, resolve_measure
 from rankrls.selection.search import RULES
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ Positive: TypeAlias = bool | HasShape | Sequence[Feature] | Mapping[Feature, int
 Columns: TypeAlias = slice | HasShape | Sequence[Feature]
 View: TypeAlias = str | Callable[..., float] | Params | Columns
 """One view of a multi-view method: its kernel, its features, or both by name."""
-Scoring: TypeAlias = str | Measure | Callable[..., float]
+Scoring: TypeAlias = MeasureLike
 
 Check: TypeAlias = Callable[[str, Any], object]
 """Function of a parameter's name and value that raises an InputError for an invalid value."""
@@ -101,7 +101,7 @@ def flag(name: str, value: object) -> None:
         raise InputError(f"{name} must be True or False; got {value!r}.", parameter=name)
 
 
-def check_measure(name: str, value: object) -> None:
+def check_measure(name: str, value: Any) -> None:
     """Check for a measure or the name of one."""
     try:
         resolve_measure(value)
