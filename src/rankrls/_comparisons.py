@@ -26,7 +26,7 @@ from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._rows import take_items
-from rankrls._typing import Array, Index, Mask
+from rankrls._typing import Array, Index, Mask, Values
 from rankrls.clicks import Propensities
 from rankrls.metrics import Measure
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
@@ -55,7 +55,7 @@ class GraphSetting:
     regression_weight: float = 0.0
 
 
-GraphSettings: TypeAlias = Sequence[tuple[GraphSetting, dict[str, Any]]]
+GraphSettings: TypeAlias = Sequence[tuple[GraphSetting, Values]]
 """Graphs to try, each with the parameters that it chooses."""
 
 
@@ -265,7 +265,7 @@ class Data(ABC):
         return True
 
     @abstractmethod
-    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+    def held_out_attributes(self, scores: Any) -> Values:
         """Attributes of an estimator that are computed from held-out scores (observations, targets)."""
 
     def measure_in_random_order(self, measure: Measure, scores: Array) -> float:
@@ -412,7 +412,7 @@ class LabelledItems(DataInMemory):
         rows = np.random.default_rng(0).permutation(scored)
         return float(self.take(rows, items=False).evaluate(measure, scores[rows, None]).mean[0])
 
-    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+    def held_out_attributes(self, scores: Any) -> Values:
         here = to_device_of(self.given_rows(scores), self.X if self.like is None else self.like)
         return {"held_out_scores_": here[:, 0] if self.one_target else here}
 
@@ -515,7 +515,7 @@ class PreferredItems(DataInMemory):
         of_one_target = np.ascontiguousarray(scores[:, :, 0])
         return curve_of_preferences(measure, self.preferences, of_one_target, by_item=self.new == "items")
 
-    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+    def held_out_attributes(self, scores: Any) -> Values:
         """Slope of win probabilities, from held-out margins."""
         margins = scores[:, 0]
         held = np.isfinite(margins)

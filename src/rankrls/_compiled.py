@@ -25,7 +25,7 @@ from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from rankrls._typing import Index
+from rankrls._typing import Index, Values
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,7 +60,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     ``fastmath``, because sums must not depend on the compiler. If no cache directory is writable, the loop is compiled
     in each process.
     """
-    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C code calls that wrapper
+    options: Values = {"nogil": True, "no_cfunc_wrapper": True}  # only C code calls that wrapper
     loop: Any = numba.njit(**options)(function)
     if hasattr(loop, "enable_caching"):  # with numba disabled, it is the function itself
         with suppress(RuntimeError):  # numba finds no writable place for its cache

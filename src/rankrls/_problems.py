@@ -11,7 +11,7 @@ import numpy as np
 
 from rankrls._comparisons import Data
 from rankrls._curves import Curve
-from rankrls._typing import Array, Index, Mask
+from rankrls._typing import Array, Index, Mask, Values
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.numerics.graph import PreferenceGraph
@@ -102,7 +102,7 @@ class Candidate(ABC, Generic[S]):
     """
 
     kernel: Kernel = LINEAR
-    choices: dict[str, Any] = field(default_factory=dict)
+    choices: Values = field(default_factory=dict)
 
     @abstractmethod
     def problem(self, data: Data) -> Problem[S]:

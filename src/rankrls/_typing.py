@@ -18,7 +18,7 @@ Matrix: TypeAlias = Any
 list of objects for a callable kernel. Neither scipy nor the array API has types that a checker could use.
 """
 Values: TypeAlias = dict[str, Any]
-"""Values of parameters or attributes, by name: each name has a type of its own."""
+"""Values by name, each of a type of its own: parameters, attributes, or a JSON object."""
 Params: TypeAlias = Mapping[str, Any]
 """The same, read only; also the keyword arguments of a callable kernel."""
 

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from rankrls._errors import InputError, did_you_mean, require_extra
 from rankrls._queries import query_layout
+from rankrls._typing import Values
 from rankrls.io.dataset import Dataset, Part
 from rankrls.io.rows import Rows
 from rankrls.models import rankrls
@@ -196,7 +197,7 @@ def _sizes(blocks: list[Any]) -> tuple[list[int], int | None]:
     return [*map(len, found)], n_queries if n_queries == sum(map(len, different)) else None
 
 
-def _check_columns(frame: Any, columns: dict[str, Any]) -> None:
+def _check_columns(frame: Any, columns: Values) -> None:
     """Refuse columns that a data frame lacks."""
     for name, column in columns.items():
         if not isinstance(column, str) or column not in frame.columns:

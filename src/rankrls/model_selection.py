@@ -29,6 +29,7 @@ from rankrls._typing import (
     LabelsLike,
     Matrix,
     Splitter,
+    Values,
     VectorLike,
 )
 from rankrls.metrics._measure import Measure, mean_and_error, mean_of_judged, preference_accuracy
@@ -666,7 +667,7 @@ class NestedEstimate(Shown):
     score: float
     standard_error: float
     values: Array
-    choices: list[dict[str, Any]]
+    choices: list[Values]
     fold: Index
     held_out_scores: Array
     measure: str

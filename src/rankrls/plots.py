@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from rankrls._checks import vector_of
 from rankrls._errors import InputError, require_extra
 from rankrls._shown import records
-from rankrls._typing import AnyArray, Array, Index
+from rankrls._typing import AnyArray, Array, Index, Values
 from rankrls.clicks import Propensities
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import final_step_inputs
@@ -223,7 +223,7 @@ class AlphaSelectionDisplay(Display):
         self.ax_.legend(fontsize="small")
         return self
 
-    def _draw_surface(self, line_kw: dict[str, Any]) -> None:
+    def _draw_surface(self, line_kw: Values) -> None:
         """One curve over iterations for each alpha, from dark for the smallest to light; alpha = 0 is dashed."""
         from matplotlib import colormaps
 
@@ -337,7 +337,7 @@ class LeaderboardDisplay(Display):
         places = self._open(ax, [str(item) for item in shown["item"]])
         # rounding may put a bound of an interval of length zero on the wrong side
         sides = np.maximum([shown["rating"] - shown["low"], shown["high"] - shown["rating"]], 0.0)
-        look: dict[str, Any] = {"fmt": "o", "color": _COLOURS[0]} | bar_kw
+        look: Values = {"fmt": "o", "color": _COLOURS[0]} | bar_kw
         self.bars_ = self.ax_.errorbar(shown["rating"], places, xerr=sides, **look)
         ranks = self.ax_.secondary_yaxis("right")
         ends = zip(shown["best_rank"], shown["worst_rank"], strict=True)

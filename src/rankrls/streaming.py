@@ -32,10 +32,10 @@ from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
-from rankrls._typing import AnyArray, Array, Index, Mask
+from rankrls._typing import AnyArray, Array, Index, Mask, Values
 from rankrls.io.dataset import Dataset, Part, check_whole_queries
 from rankrls.io.rows import Rows
-from rankrls.metrics._measure import Measure, mean_and_error, named_measures
+from rankrls.metrics._measure import Measure, MeasureLike, mean_and_error, named_measures
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.numerics.smoother import Equations, Smoother
@@ -302,7 +302,7 @@ class StreamedItems(Data):
         """Number of queries with rows of positive weight, from the first pass."""
         return self._latest.counts[1]
 
-    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+    def held_out_attributes(self, scores: Any) -> Values:
         raise InputError("Held-out scores of streamed data are not stored.", parameter="data")
 
     def compared(self, setting: GraphSetting, together: Sequence[GraphSetting] = ()) -> Sequence[ComparedItems]:
@@ -431,7 +431,7 @@ class QueryValues:
     names: AnyArray
 
 
-def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[Array]:
+def predict(model: BaseEstimator, data: Dataset, *, executor: Any = None) -> Iterator[Array]:
     """Predict the scores of all rows of a dataset, one part at a time.
 
     Parameters
@@ -474,7 +474,9 @@ def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[Array]:
     return _mapped(_predicted, [model], data, executor)
 
 
-def query_values(models: Sequence[Any], data: Any, measures: Sequence[Measure], *, executor: Any = None) -> QueryValues:
+def query_values(
+    models: Sequence[BaseEstimator], data: Dataset, measures: Sequence[Measure], *, executor: Any = None
+) -> QueryValues:
     """Value of each measure for each query under each model, in data order, from one pass.
 
     Parameters
@@ -494,10 +496,10 @@ def query_values(models: Sequence[Any], data: Any, measures: Sequence[Measure], 
 
 
 def evaluate(
-    model: Any,
-    data: Any,
+    model: BaseEstimator,
+    data: Dataset,
     *,
-    measures: Sequence[Any] = _USUAL,
+    measures: MeasureLike | Sequence[MeasureLike] = _USUAL,
     convention: str | None = None,
     executor: Any = None,
 ) -> dict[str, float]:
@@ -529,13 +531,18 @@ def evaluate(
     return out
 
 
-def _mapped(function: Callable[..., Any], models: Sequence[Any], data: Any, executor: Any) -> Iterator[Any]:
+def _mapped(
+    function: Callable[[tuple[BaseEstimator, ...], Part], R],
+    models: Sequence[BaseEstimator],
+    data: Dataset,
+    executor: Any,
+) -> Iterator[R]:
     for model in models:
         _check_features(model, data)
     return map_parts(partial(function, tuple(map(_unnamed, models))), data.parts, executor)
 
 
-def _scores(model: Any, table: Any) -> Array:
+def _scores(model: BaseEstimator, table: Rows) -> Array:
     if not table.X.shape[0]:
         return np.zeros(0)
     scores = np.asarray(predict_by_query(model, table.X, table.qid), dtype=np.float64)
@@ -544,22 +551,26 @@ def _scores(model: Any, table: Any) -> Array:
     return scores
 
 
-def _predicted(models: tuple[Any, ...], part: Any) -> Array:
+def _predicted(models: tuple[BaseEstimator, ...], part: Part) -> Array:
     return _scores(models[0], part.read())
 
 
-def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -> tuple[Any, Any, Any]:
+def _judged(
+    measures: tuple[Measure, ...], models: tuple[BaseEstimator, ...], part: Part
+) -> tuple[Array, NDArray[np.int64], AnyArray]:
     """Values, sizes and names of the queries of a part; rows without a label are left out, as in memory."""
     table = part.read()
     scores = np.stack([_scores(model, table) for model in models], axis=1)
-    labelled = replace(table, X=scores).take(np.flatnonzero(~np.isnan(table.y)))
+    assert table.y is not None
+    rows = np.flatnonzero(~np.isnan(table.y))
+    labelled = table.take(rows)
     layout = query_layout(labelled.qid, labelled.n_rows)
-    given = (labelled.y, labelled.X, layout, labelled.sample_weight, labelled.ids)
+    given = (table.y[rows], scores[rows], layout, labelled.sample_weight, labelled.ids)
     values = [measure.per_query(*given) for measure in measures]
     return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), layout.ids
 
 
-def _unnamed(model: Any) -> Any:
+def _unnamed(model: BaseEstimator) -> BaseEstimator:
     """The model without names of features, which arrays lack."""
     out = copy(model)
     if isinstance(model, Pipeline):
@@ -569,7 +580,7 @@ def _unnamed(model: Any) -> Any:
     return out
 
 
-def _check_features(model: Any, data: Any) -> None:
+def _check_features(model: BaseEstimator, data: Dataset) -> None:
     """Refuse features other than the model's, if both have names."""
     known = getattr(model, "feature_names_in_", None)
     given = data.feature_names

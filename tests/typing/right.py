@@ -27,9 +27,11 @@ from rankrls import (
     load,
     save,
 )
-from rankrls.clicks import Propensities
+from rankrls.clicks import Propensities, estimate_propensities
+from rankrls.comparison import RankingReport, compare_per_query, compare_rankings
+from rankrls.inspection import Leaderboard, explain, leaderboard, posterior
 from rankrls.io import Dataset, load_table, load_votes
-from rankrls.metrics import Measure
+from rankrls.metrics import Measure, evaluate, preference_accuracy
 from rankrls.model_selection import (
     leave_pair_out,
     leave_preference_out,
@@ -37,6 +39,9 @@ from rankrls.model_selection import (
     nested_estimate,
     permutation_test,
 )
+from rankrls.preprocessing import QueryStandardScaler, TableEncoder
+from rankrls.ranking import rank_scores
+from rankrls.streaming import evaluate as evaluate_dataset, predict
 
 Array = NDArray[np.float64]
 
@@ -103,3 +108,32 @@ def files(X: Array) -> None:
     model = assert_type(fit_pairs(RankRLS(), X, [0, 1], [1, 2]), RankRLS)
     save(model, "model.rankrls", provenance={"rows": 3})
     load("model.rankrls").predict(X)
+
+
+def scores(y: Array, f: Array, qid: list[str], measure: Measure) -> None:
+    assert_type(evaluate(y, f, qid=qid, measures=["ndcg@10", measure], sample_weight=[1, 2]), dict[str, Any])
+    evaluate([1, 0], [[0.5, 0.1], [0.2, 0.3]], measures="map")
+    measure(y, f, qid=qid, docno=("a", "b"), per_query=True)
+    preference_accuracy(f, winners=[0], losers=[1], strength=[1.0])
+    assert_type(rank_scores([0.1, 0.7], qid=["a", "a"], k=1).rows, NDArray[np.intp])
+    report = compare_rankings(y, {"one": f, "two": [0.1, 0.2]}, qid=qid, random_state=0)
+    assert_type(report, RankingReport)
+    compare_per_query({"one": f, "two": f}, random_state=np.random.default_rng(0))
+
+
+def inspected(X: Array, y: Array, qid: range) -> None:
+    model = RankRLS().fit(X, y, qid=qid)
+    explain(model, X, qid=qid)
+    assert_type(posterior(model, X, y, qid=qid, alpha="evidence").difference(X, X), tuple[Array, Array])
+    assert_type(leaderboard(["a", "b"], ["b", "c"], weight=[1, 2], anchor=("a", 1000.0)), Leaderboard)
+    assert_type(estimate_propensities(X, [0, 1], [1, 2], qid=qid), Propensities)
+
+
+def tables(rows: list[dict[str, object]], X: Array, qid: list[int]) -> None:
+    assert_type(TableEncoder(text=["title"]).fit(rows, qid=qid), TableEncoder)
+    assert_type(QueryStandardScaler(passthrough=True).fit(X, qid=qid), QueryStandardScaler)
+
+
+def streamed(model: RankRLSCV, data: Dataset) -> None:
+    assert_type(predict(model, data), Iterator[Array])
+    assert_type(evaluate_dataset(model, data, measures=["ndcg@10"]), dict[str, float])

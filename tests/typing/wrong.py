@@ -3,7 +3,14 @@
 import numpy as np
 
 from rankrls import GreedyRankRLS, RankRLS, RankRLSCV, RankSVM, SparseRankRLSCV, load
+from rankrls.clicks import estimate_propensities
+from rankrls.comparison import compare_rankings
+from rankrls.inspection import leaderboard, posterior
+from rankrls.metrics import evaluate
 from rankrls.model_selection import leave_pair_out, leave_query_out, permutation_test
+from rankrls.preprocessing import QueryStandardScaler
+from rankrls.ranking import rank_scores
+from rankrls.streaming import evaluate as evaluate_dataset
 
 
 def calls() -> None:
@@ -36,3 +43,13 @@ def calls() -> None:
     leave_query_out(RankRLS(), X, y, qid=None)  # arg-type
     leave_pair_out(RankRLS(), X, y, pairs=3)  # arg-type
     permutation_test("RankRLSCV", X, y)  # arg-type
+    evaluate("train.txt", y)  # arg-type
+    evaluate(y, y, measures=5)  # arg-type
+    evaluate(y, y, ["a", "a", "b"])  # call-arg
+    rank_scores(1.0)  # arg-type
+    estimate_propensities(X, y, 3)  # arg-type
+    compare_rankings(y, [y, y])  # arg-type
+    posterior(RankRLS(), 5, y)  # arg-type
+    leaderboard(["a"], ["b"], anchor="a")  # arg-type
+    QueryStandardScaler(passthrough=True).fit(X, qid=3)  # arg-type
+    evaluate_dataset(RankRLS(), "train.parquet")  # arg-type

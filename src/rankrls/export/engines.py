@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls._typing import Array
+from rankrls._typing import Array, Values
 from rankrls.export._model import SCALERS, Exported, json_text, refuse, scaling_steps, table_features
 from rankrls.models._pipelines import check_target, fitted_ranker, linear_weights, table_encoder
 from rankrls.preprocessing import EncodedFeature, TableEncoder
@@ -176,8 +176,8 @@ class Engine:
     one: Mapping[str, Any]
     conditions: Mapping[str, str]
     refused: Callable[[EncodedFeature], str]
-    define: Callable[[EncodedFeature], list[dict[str, Any]]]
-    fields: Callable[[Mapping[str, str]], dict[str, Any]]
+    define: Callable[[EncodedFeature], list[Values]]
+    fields: Callable[[Mapping[str, str]], Values]
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class EngineModel:
 
     terms: list[Term]
     factor: float
-    definitions: list[dict[str, Any]] | None
-    fields: dict[str, Any]
+    definitions: list[Values] | None
+    fields: Values
     notes: list[str]
 
     def exported(self, model: Any, definitions: Any, notes: Sequence[str]) -> Exported:
@@ -210,7 +210,7 @@ def engine_model(
     notes = linear.notes(offset)
     terms = linear.terms
     definitions = None
-    fields: dict[str, Any] = {}
+    fields: Values = {}
     if linear.encoder is not None:
         refuse(engine.name, ((term.feature, engine.refused(term.feature)) for term in linear.terms))
         terms, definitions = _defined(linear.terms, engine)
@@ -256,10 +256,10 @@ def conditions(terms: Sequence[Term], texts: Mapping[str, str]) -> list[str]:
     return [text.format(column=feature.column, origin=instant(feature.origin)) for feature, text in found]
 
 
-def _defined(terms: Sequence[Term], engine: Engine) -> tuple[list[Term], list[dict[str, Any]]]:
+def _defined(terms: Sequence[Term], engine: Engine) -> tuple[list[Term], list[Values]]:
     """The sum over an engine's own features, and their definitions."""
     parts = list[Term]()
-    definitions = list[dict[str, Any]]()
+    definitions = list[Values]()
     for term in terms:
         bodies = engine.define(term.feature)
         above = replace(term, centre=term.centre + (term.feature.kind in ("sine", "cosine")))
@@ -322,7 +322,7 @@ def positive_offset(model: Any, X: Any, target: int | None = None) -> float:
     return float(max(0.0, 0.01 * np.ptp(scores) - scores.min()))
 
 
-_ALL: dict[str, Any] = {"match_all": {}}
+_ALL: Values = {"match_all": {}}
 _QUERY_WORDS = "rankrls_query_words"
 _NOT_NEGATIVE = (
     "Queries cannot have negative scores: the offset and all features but the words of texts add up to 0 at least. "
@@ -414,7 +414,7 @@ def to_elasticsearch(
         if (term.centre, term.spread) != (0.0, 1.0)
     }
     weights = {term.name: term.weight for term in made.terms}
-    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights, ensure_ascii=False)}
+    inner: Values = {"type": "model/linear", "definition": json.dumps(weights, ensure_ascii=False)}
     if normalizers:
         inner["feature_normalizers"] = normalizers
     definitions = None if made.definitions is None else {"featureset": {"features": made.definitions}}
@@ -496,16 +496,16 @@ def to_elasticsearch_query(
     return Exported(text, tuple(notes), linear.factor, files)
 
 
-def _rescoring(terms: Sequence[Term], constant: float, name: str) -> tuple[dict[str, Any], float]:
+def _rescoring(terms: Sequence[Term], constant: float, name: str) -> tuple[Values, float]:
     """The function_score query of a sum of terms, and the sum of the weights of words.
 
     A script adds up most features. Filters find words; they cannot have negative weights, so the complement has a
     positive one. Queries count matching words.
     """
-    features: list[dict[str, Any]] = []
+    features: list[Values] = []
     categories: dict[str, dict[str, float]] = {}
-    words: list[dict[str, Any]] = []
-    matches: list[dict[str, Any]] = []
+    words: list[Values] = []
+    matches: list[Values] = []
     for term in terms:
         feature = term.feature
         constant -= term.weight * term.centre
@@ -542,7 +542,7 @@ def _query_refuses(term: Term) -> str:
     return _elasticsearch_refuses(term.feature)
 
 
-def _template(query: dict[str, Any], *parameters: str) -> dict[str, Any]:
+def _template(query: Values, *parameters: str) -> Values:
     return {"params": [*parameters], "template_language": "mustache", "template": query}
 
 
@@ -552,14 +552,14 @@ def _elasticsearch_refuses(feature: EncodedFeature) -> str:
     return "{{ marks a parameter in the engine" if "{{" in feature.value or "{{" in feature.column else ""
 
 
-def _condition(feature: EncodedFeature) -> dict[str, Any]:
+def _condition(feature: EncodedFeature) -> Values:
     """The filter of a feature that is 1 or 0."""
     if feature.kind in ("missing", "none"):
         return {"bool": {"must_not": [{"exists": {"field": feature.column}}]}}
     return {"term": {feature.column: feature.value}}
 
 
-def _summand(feature: EncodedFeature, weight: float) -> dict[str, Any]:
+def _summand(feature: EncodedFeature, weight: float) -> Values:
     """A number, a date or a missing cell for the script that adds them up."""
     kind = "missing" if feature.kind == "none" else feature.kind
     fill = {"number": feature.fill, "age": feature.fill, "missing": 1.0}.get(kind, 0.0)
@@ -568,13 +568,13 @@ def _summand(feature: EncodedFeature, weight: float) -> dict[str, Any]:
     return {"kind": kind, "field": feature.column, "weight": weight, "fill": fill, **date, **wave}
 
 
-def _script(constant: float, features: list[dict[str, Any]]) -> dict[str, Any]:
+def _script(constant: float, features: list[Values]) -> Values:
     """A constant and features that a script adds up; a negative sum counts as 0."""
     params = {"constant": constant, "features": features}
     return {"script_score": {"script": {"lang": "painless", "source": _SUM, "params": params}}}
 
 
-def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
+def _elasticsearch_queries(feature: EncodedFeature) -> list[Values]:
     """Queries whose scores are a feature, or its positive part and that of its negative; a sine or cosine and 1."""
     match feature.kind:
         case "matches":
@@ -589,12 +589,12 @@ def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
     return [_template({"function_score": {"query": _ALL, **script, "boost_mode": "replace"}}) for script in scripts]
 
 
-def _elasticsearch_fields(held: Mapping[str, str]) -> dict[str, Any]:
+def _elasticsearch_fields(held: Mapping[str, str]) -> Values:
     """The body that creates an index."""
     types = {"number": "double", "date": "date", "category": "keyword", "boolean": "boolean", "words": "text"}
     words = {"analyzer": WORDS, "search_analyzer": _QUERY_WORDS, "similarity": "boolean"}
     properties = {name: {"type": types[use], **(words if use == "words" else {})} for name, use in held.items()}
-    body: dict[str, Any] = {"mappings": {"properties": properties}}
+    body: Values = {"mappings": {"properties": properties}}
     if "words" in held.values():
         found = {"type": "custom", "tokenizer": WORDS, "filter": ["lowercase"]}
         analysis = {
@@ -699,11 +699,11 @@ def to_solr(
     return made.exported({**head, "features": features, "params": {"weights": weights}}, definitions, made.notes)
 
 
-def _class(kind: str, **params: Any) -> dict[str, Any]:
+def _class(kind: str, **params: Any) -> Values:
     return {"class": f"{_SOLR}.{kind}", "params": params}
 
 
-def _function(text: str) -> dict[str, Any]:
+def _function(text: str) -> Values:
     return _class("feature.SolrFeature", q="{!func}" + text)
 
 
@@ -717,7 +717,7 @@ def _solr_refuses(feature: EncodedFeature) -> str:
     return "${ marks a parameter in Solr" if "${" in feature.value else ""
 
 
-def _solr_features(feature: EncodedFeature) -> list[dict[str, Any]]:
+def _solr_features(feature: EncodedFeature) -> list[Values]:
     """Solr's feature classes and function queries."""
     column = feature.column
     age = f"div(ms({instant(feature.origin)},{column}),86400000)"
@@ -738,7 +738,7 @@ def _solr_features(feature: EncodedFeature) -> list[dict[str, Any]]:
     return [_class("feature.SolrFeature", fq=[f"{{!term f={column}}}{feature.value}"])]
 
 
-def _solr_fields(held: Mapping[str, str]) -> dict[str, Any]:
+def _solr_fields(held: Mapping[str, str]) -> Values:
     """Commands of Solr's Schema API, with the names of types that its default configuration has."""
     types = {"number": "pdouble", "date": "pdate", "category": "string", "boolean": "boolean", "words": WORDS}
     once = {"class": "solr.PatternReplaceCharFilterFactory", "pattern": _REPEATED, "replacement": ""}

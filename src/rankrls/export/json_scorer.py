@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from rankrls._errors import InputError
+from rankrls._typing import Values
 from rankrls.export._model import (
     Expansion,
     Exported,
@@ -117,7 +118,7 @@ def to_json(
     return Exported(json_text(body), ("Scores are those of predict in float64, up to rounding.",), files=texts)
 
 
-def _table(encoder: TableEncoder | None) -> dict[str, Any]:
+def _table(encoder: TableEncoder | None) -> Values:
     """The columns of a table and what they become."""
     if encoder is None:
         return {"encoder": None, "missing": [], "query": None}
@@ -128,7 +129,7 @@ def _table(encoder: TableEncoder | None) -> dict[str, Any]:
     return {"encoder": list(map(_encoding, encoder.encodings_)), "missing": missing, "query": encoder.query_text}
 
 
-def _encoding(encoding: Encoding) -> dict[str, Any]:
+def _encoding(encoding: Encoding) -> Values:
     column = encoding.column
     if isinstance(encoding, Numbers):
         flag = encoding.gaps and encoding.fill is not None
@@ -143,7 +144,7 @@ def _encoding(encoding: Encoding) -> dict[str, Any]:
     return {"kind": "text", "column": column, "texts": texts}
 
 
-def _function(function: Function, target: int | None) -> dict[str, Any]:
+def _function(function: Function, target: int | None) -> Values:
     match function:
         case Weights(weights):
             return {"weights": weights[:, check_target(target, weights.shape[1])]}
@@ -153,7 +154,7 @@ def _function(function: Function, target: int | None) -> dict[str, Any]:
     return {"expansions": [_expansion(part, target) for part in function]}
 
 
-def _expansion(part: Expansion, target: int | None) -> dict[str, Any]:
+def _expansion(part: Expansion, target: int | None) -> Values:
     return {
         "measure": part.formula.measure,
         "steps": part.formula.steps(part.kernel),

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, table_text
-from rankrls._typing import Array
+from rankrls._typing import Array, IdsLike, ItemsLike, Values
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
 from rankrls.models.intake import check_matrix, check_qid_given
@@ -20,10 +21,10 @@ from rankrls.numerics.runs import dense_rows
 
 
 def explain(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: ItemsLike,
     *,
-    qid: Any = None,
+    qid: IdsLike | None = None,
     feature_names: Sequence[str] | None = None,
     target: int | None = None,
 ) -> Explanation:
@@ -231,7 +232,7 @@ class PairExplanation(Shown):
             out.append((f"{used - kept} others", float(self.contributions[kept:].sum()), np.nan, np.nan, np.nan))
         return out
 
-    def as_dict(self, *, top: int | None = None) -> dict[str, Any]:
+    def as_dict(self, *, top: int | None = None) -> Values:
         """Plain values for JSON, with the ``top`` largest contributions."""
         keys = ("feature", "contribution", "a", "b", "weight")
         parts = [dict(zip(keys, row, strict=True)) for row in self.rows(top)]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit, stdtrit
+from sklearn.base import BaseEstimator
 
 from rankrls._checks import check_finite, check_word, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
-from rankrls._typing import AnyArray, Array, Index, Matrix
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Matrix, VectorLike
 from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
@@ -104,15 +104,15 @@ def leaderboard(
     winners: Any,
     losers: Any,
     *,
-    strength: Any = None,
-    weight: Any = None,
-    groups: Any = None,
-    X: Any = None,
-    names: Any = None,
-    controls: Mapping[str, ArrayLike] | None = None,
+    strength: VectorLike | None = None,
+    weight: VectorLike | None = None,
+    groups: IdsLike | None = None,
+    X: ItemsLike | None = None,
+    names: Sequence[Hashable] | AnyArray | None = None,
+    controls: Mapping[str, VectorLike] | None = None,
     scale: str = "share",
-    anchor: tuple[Any, float] | None = None,
-    estimator: Any = None,
+    anchor: tuple[Hashable, float] | None = None,
+    estimator: BaseEstimator | None = None,
     confidence: float = CONFIDENCE,
 ) -> Leaderboard:
     r"""Rate items by votes: ratings, confidence intervals, and ranks consistent with the significant differences.
@@ -279,7 +279,7 @@ def leaderboard(
     )
 
 
-def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: ArrayLike | None) -> Array:
+def _checked_controls(controls: Mapping[str, VectorLike], n_votes: int, weight: VectorLike | None) -> Array:
     """Columns of controls, with one row per vote of positive weight."""
     try:
         by_name = dict(controls)
@@ -309,7 +309,7 @@ def _warn_of_components(graph: PreferenceGraph, votes: Index) -> None:
         warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
 
 
-def _checked_anchor(anchor: tuple[Any, float], items: AnyArray) -> tuple[int, float]:
+def _checked_anchor(anchor: tuple[Hashable, float], items: AnyArray) -> tuple[int, float]:
     """Row number of the anchor, and its rating."""
     try:
         name, level = anchor

@@ -17,7 +17,7 @@ import numpy as np
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Index
+from rankrls._typing import AnyArray, Index, Values
 from rankrls.io.columns import ColumnRoles, Reader, check_names
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder, path_list
 from rankrls.io.formats import format_of, parquet_writer
@@ -130,7 +130,7 @@ class Dataset:
         """Number of rows in all parts."""
         return sum(part.n_rows for part in self.parts)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Values:
         """Source and sizes, as in :meth:`Rows.summary`; labels are not counted."""
         sizes = {"rows": self.n_rows, "queries": self.n_queries, "features": self.n_features}
         return {"path": self.path, **sizes, "sparse": False, "labels": {}, "parts": len(self.parts)}

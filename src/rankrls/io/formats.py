@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from rankrls._errors import InputError
 from rankrls._records import array_of, table_of
+from rankrls._typing import Values
 from rankrls.io._text import BLANKS, SAVE_AS_UTF8, Text
 from rankrls.io.rows import Lines
 
@@ -114,7 +115,7 @@ class JsonLines(Frame):
         if not numbers:
             raise InputError("the file has no rows.", file=self._text.name)
 
-    def _records(self, numbers: array[int]) -> Iterator[dict[str, Any]]:
+    def _records(self, numbers: array[int]) -> Iterator[Values]:
         """Objects of the lines, whose numbers are appended to an array."""
         for number, line in enumerate(self._text.lines(), 1):
             if not line.strip():

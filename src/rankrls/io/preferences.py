@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Array, Index, Mask
+from rankrls._typing import AnyArray, Array, Index, Mask, Values
 from rankrls.io._text import Source, TableSource, is_whole, objects, quoted
 from rankrls.io.columns import check_columns
 from rankrls.io.reading import open_table
@@ -68,7 +68,7 @@ class PairTable:
         """Number of preferences."""
         return len(self.winners)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Values:
         """Source and sizes, as plain values."""
         return {
             "path": self.path,

@@ -16,7 +16,7 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import take_items
-from rankrls._typing import AnyArray, Array, Index
+from rankrls._typing import AnyArray, Array, Index, Values
 from rankrls.io._text import is_utf8, joined_ids, objects
 
 _FEW_LABELS = 12
@@ -93,7 +93,7 @@ class Schema:
         """Columns that are read, each once."""
         return [*dict.fromkeys([*(self.features or ()), *self.columns.values()])]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Values:
         """Plain values with which later files must agree, for a model file."""
         if self.first_feature is not None:
             return {"zero_based": self.first_feature == 0}
@@ -207,7 +207,7 @@ class Rows:
         """Line of a row of text, from 1; None if unknown."""
         return None if row is None or self.lines is None else self.lines.of(row)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Values:
         """Source, sizes, and the number of each label, as plain values."""
         y = np.zeros(0) if self.y is None else self.y
         n_queries = None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries
@@ -294,10 +294,10 @@ def document_ids(comments: Sequence[str], qid: AnyArray | None) -> AnyArray | No
     return objects(ids)
 
 
-def _counted_labels(y: Array) -> dict[str, Any]:
+def _counted_labels(y: Array) -> Values:
     """Count of each different label in ascending order, or the range of many; and the number of missing ones."""
     labels, counts = np.unique(y[~np.isnan(y)], return_counts=True)
-    found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
+    found: Values = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
     if len(labels) > _FEW_LABELS:
         found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
     return found | ({"none": y.size - int(counts.sum())} if counts.sum() < y.size else {})

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from rankrls._cells import MISSING, cell_number
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Array
+from rankrls._typing import AnyArray, Array, Values
 from rankrls.io._text import ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io.columns import ColumnRoles, Reader, check_names, find_columns
 from rankrls.io.formats import Stored
@@ -73,11 +73,11 @@ class Table(Reader):
     def __init__(self, name: str, source: Any, stored: type[Stored]) -> None:
         self.name = name
         self.columns: list[str] = []
-        self.types: dict[str, Any] = {}
+        self.types: Values = {}
         self._source = source
         self._format = stored
         self._lists: dict[str, list[str]] = {}  # columns for each stored column of lists
-        self._keys: dict[str, Any] = {}  # values of columns that folders name
+        self._keys: Values = {}  # values of columns that folders name
         with self._understood():
             self._data = stored(source)
             for field in self._data.schema:
@@ -176,7 +176,7 @@ class Table(Reader):
 
     def _rows(self, schema: Schema, found: dict[str, AnyArray], sha256: str = "") -> Rows:
         """Rows from columns by role."""
-        columns: dict[str, Any] = {"y": None, "qid": None} | {_FIELDS.get(role, role): found[role] for role in found}
+        columns: Values = {"y": None, "qid": None} | {_FIELDS.get(role, role): found[role] for role in found}
         return Rows(**columns, path=self.name, sha256=sha256, schema=schema, lines=self.lines)
 
     def _converted(self, schema: Schema, batch: Any, row: int) -> dict[str, AnyArray]:
@@ -333,14 +333,14 @@ class Table(Reader):
             raise self.refuse(problem) from None
 
 
-def _folder_keys(path: str, textual: bool) -> dict[str, Any]:
+def _folder_keys(path: str, textual: bool) -> Values:
     """Columns in the names of a file's folders, ``column=value``, as Hive and Spark write partitions.
 
     A value is a whole number if it is written as one, unless all cells are texts.
     """
     import pyarrow as pa
 
-    keys: dict[str, Any] = {}
+    keys: Values = {}
     if not os.path.isfile(path):
         return keys
     for folder in reversed(os.path.dirname(os.path.abspath(path)).split(os.sep)):

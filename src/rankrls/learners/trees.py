@@ -15,7 +15,7 @@ from rankrls._compiled import compiled, map_threads
 from rankrls._errors import InputError, require_extra
 from rankrls._queries import QueryLayout, label_varies
 from rankrls._rows import row_slices
-from rankrls._typing import AnyArray, Array, Index, Matrix
+from rankrls._typing import AnyArray, Array, Index, Matrix, Values
 from rankrls.metrics._measure import Measure, mean_of_judged
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 
@@ -325,7 +325,7 @@ def grown_trees(boosters: Sequence[Any], n_features: int) -> Trees:
     children = list[tuple[int, int]]()
     values = list[float]()
 
-    def add(tree: dict[str, Any]) -> int:
+    def add(tree: Values) -> int:
         """Number of the root of a tree, whose nodes and leaves are added."""
         if "leaf_value" in tree:
             values.append(tree["leaf_value"])

@@ -53,7 +53,7 @@ from sklearn.utils.validation import check_is_fitted
 import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray
+from rankrls._typing import AnyArray, Values
 from rankrls.io import atomic_write
 from rankrls.io.files import PathLike
 from rankrls.kernels import kernel_parameters
@@ -162,7 +162,7 @@ def load(path: PathLike) -> Ranker | ConditionalRanker | Pipeline:
     return model
 
 
-def read_info(path: PathLike) -> dict[str, Any]:
+def read_info(path: PathLike) -> Values:
     """Read the description of a model file.
 
     Parameters
@@ -188,7 +188,7 @@ def read_info(path: PathLike) -> dict[str, Any]:
     return {**about, **_described(model), "updatable": _UPDATES in vars(_ranker(model))}
 
 
-def read_model(path: PathLike) -> tuple[Any, dict[str, Any]]:
+def read_model(path: PathLike) -> tuple[Any, Values]:
     """A model, and further facts of its file: ``format_version``, ``created``, ``versions`` and ``given``.
 
     Any error that a damaged or hostile file causes is an :class:`InputError`.
@@ -256,7 +256,7 @@ def _check_predicts(model: Any, size: int) -> None:
         raise InputError("The model does not predict finite scores.", parameter="model")
 
 
-def _described(model: Any) -> dict[str, Any]:
+def _described(model: Any) -> Values:
     """Description of a model; see :func:`read_info`."""
     steps = steps_of(model)
     first = steps[0]
@@ -332,7 +332,7 @@ class ModelArchive:
         self._archive = archive
         self.size = size
         self._unread = {member.filename: member for member in members[:-1]}
-        self.document: dict[str, Any] = json.loads(archive.read(_DOCUMENT))
+        self.document: Values = json.loads(archive.read(_DOCUMENT))
         if self.document["format"] != FORMAT:
             raise ValueError(f"{_DOCUMENT} does not describe a rankrls model")
         check_format(self.document["format_version"], "The model file")
@@ -352,7 +352,7 @@ class ModelArchive:
         return found.view(np.uint8) != 0 if dtype.kind == "b" else found
 
 
-def write(path: PathLike, content: dict[str, Any], arrays: Sequence[AnyArray]) -> None:
+def write(path: PathLike, content: Values, arrays: Sequence[AnyArray]) -> None:
     """Write a document and the arrays that it references, atomically."""
     with atomic_write(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
         for number, array in enumerate(arrays):
@@ -502,7 +502,7 @@ def decoded(node: Any, array: Callable[[Any], AnyArray]) -> Any:
     raise ValueError(f"it has a value of the unknown form {sorted(node)!r}"[:120])
 
 
-def _restored(cls: type, state: dict[str, Any]) -> Any:
+def _restored(cls: type, state: Values) -> Any:
     """Object of a class, created from its parameters, with its other attributes restored."""
     if not issubclass(cls, BaseEstimator):
         if set(state) != {field.name for field in dataclasses.fields(cls) if field.init}:

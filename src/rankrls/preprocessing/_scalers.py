@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -19,7 +19,7 @@ from rankrls._cells import unmasked
 from rankrls._checks import refusing
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import Array
+from rankrls._typing import Array, IdsLike, ItemsLike, VectorLike
 
 _FLOATS = (np.float64, np.float32)
 
@@ -37,7 +37,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """The rows of one query scaled."""
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
+    def fit(self, X: ItemsLike, y: Any = None, *, qid: IdsLike | None = None) -> Self:
         """Check the rows; if they are in queries, nothing is learned from them.
 
         Parameters
@@ -63,7 +63,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scaler_.fit(np.ascontiguousarray(values))
         return self
 
-    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Any:
+    def transform(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Any:
         """Scale each feature inside each query.
 
         Parameters
@@ -82,15 +82,15 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "fitted_with_qid_")
         return self._transform(self._checked(X, reset=False), qid)
 
-    def fit_transform(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
+    def fit_transform(self, X: ItemsLike, y: Any = None, *, qid: IdsLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
         return self.fit(X, qid=qid).transform(X, qid=qid)
 
-    def _checked(self, X: ArrayLike, *, reset: bool = True) -> Any:
+    def _checked(self, X: ItemsLike, *, reset: bool = True) -> Any:
         with refusing("X"):
             return validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS)
 
-    def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
+    def _transform(self, X: Any, qid: IdsLike | None) -> Any:
         if self.fitted_with_qid_ != (qid is not None):
             so = "with qid, and needs the qid of" if self.fitted_with_qid_ else "without qid, and takes no qid of"
             problem = f"{type(self).__name__} was fitted {so} the rows that it transforms."
@@ -209,7 +209,7 @@ class QueryStandardScaler(_QueryScaler):
         scaled = [f"{name} in its query" for name in names]
         return np.asarray([*names, *scaled] if self.passthrough else names, dtype=object)
 
-    def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
+    def _transform(self, X: Any, qid: IdsLike | None) -> Any:
         scaled = super()._transform(X, qid)
         return np.hstack([X, scaled]) if self.passthrough else scaled
 
@@ -249,7 +249,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 1.23]])
     """
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ItemsLike, y: Any = None, sample_weight: VectorLike | None = None) -> Self:
         """Compute the mean and standard deviation of the logarithms.
 
         Parameters
@@ -270,7 +270,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scaler_ = scaler.fit(values, sample_weight=sample_weight)
         return self
 
-    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: ItemsLike, y: Any = None, sample_weight: VectorLike | None = None) -> Self:
         """Add rows to the statistics.
 
         Parameters
@@ -286,7 +286,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scaler_.partial_fit(self._logarithms(X, reset=False), sample_weight=sample_weight)
         return self
 
-    def transform(self, X: ArrayLike) -> Any:
+    def transform(self, X: ItemsLike) -> Any:
         """Return the standardized logarithms, of the shape of ``X``."""
         check_is_fitted(self)
         return self.scaler_.transform(self._logarithms(X, reset=False))

@@ -24,7 +24,7 @@ from rankrls._checks import check_count, check_number, check_word
 from rankrls._errors import InputError, InputWarning, did_you_mean, format_setting, warn_user
 from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls._records import unrecorded
-from rankrls._typing import AnyArray, Array, Index, Mask, Params, Values
+from rankrls._typing import AnyArray, Array, IdsLike, Index, Mask, Params, Values
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -822,7 +822,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
 
-    def fit(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, qid: IdsLike | None = None) -> Self:
         """Decide the use of each column, and determine its categories, words and replacements of missing cells.
 
         Parameters
