@@ -409,7 +409,8 @@ class LabelledItems(DataInMemory):
 
     def measure_in_random_order(self, measure: Measure, scores: Array) -> float:
         scored = np.flatnonzero(np.isfinite(scores).all(axis=1))
-        rows = np.random.default_rng(0).permutation(scored)
+        drawn = np.random.default_rng(0).permutation(scored)
+        rows = drawn[np.argsort(self.layout.codes[drawn], kind="stable")]  # each query at once is faster to find
         return float(self.take(rows, items=False).evaluate(measure, scores[rows, None]).mean[0])
 
     def held_out_attributes(self, scores: Any) -> Values:

@@ -22,10 +22,12 @@ def orders_all(x, y, qid):
 def test_leaks_are_those_that_order_every_pair(seed):
     rng = np.random.default_rng(seed)
     y, qid = rng.integers(0, 4, 90).astype(float), rng.integers(0, 3, 90)
-    X = np.column_stack([y * 3 - 7, -y + 100 * qid, rng.normal(size=90), y + 0.6 * rng.normal(size=90), y // 2])
+    missing = np.where(rng.random(90) < 0.1, np.nan, y)
+    noisy = y + 0.6 * rng.normal(size=90)
+    X = np.column_stack([y * 3 - 7, -y + 100 * qid, rng.normal(size=90), noisy, y // 2, missing])
     y[rng.integers(0, 90, 5)] = np.nan
     known = ~np.isnan(y)
-    expected = [k for k in range(5) if orders_all(X[known, k], y[known], qid[known])]
+    expected = [k for k in range(6) if orders_all(X[known, k], y[known], qid[known])]
     assert suspicious_features(X, y, qid).leaks == tuple(expected) == (0, 1)
 
 
@@ -57,11 +59,13 @@ def test_few_pairs_say_nothing():
 
 
 def test_leaks_are_searched_in_the_first_queries():
-    y = np.tile([0.0, 1.0], 12_000)
+    y = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], 3_000)
     X = np.column_stack([y, y, y])
     X[-1, 1] = -1.0  # a later query
     X[39, 2] = -1.0  # the first one
     assert suspicious_features(X, y, np.arange(24_000) // 40).leaks == (0, 1)
+    of_one_query = np.sort(y)
+    assert suspicious_features(of_one_query[:, None], of_one_query).leaks == (0,)
 
 
 @pytest.mark.parametrize(

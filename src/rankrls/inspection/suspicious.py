@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from rankrls._checks import numbers_of
 from rankrls._errors import InputError
-from rankrls._queries import QueryLayout, query_layout
+from rankrls._queries import query_layout
 from rankrls._typing import AnyArray, Array, Index
-from rankrls.metrics._measure import mean_of_judged, resolve_measure
 from rankrls.preprocessing._table_encoder import like_ids
 
 _ROWS = 50  # patterns in fewer rows may be due to chance
@@ -89,18 +88,24 @@ def suspicious_features(
     if m < _ROWS:
         return SuspiciousFeatures((), ())
     ids = tuple(k for k, name in enumerate(feature_names or ()) if like_ids(name, X[:, k]))
-    codes = query_layout(qid, m).codes
-    known = np.flatnonzero(~np.isnan(labels))
-    return SuspiciousFeatures(ids, _leaks(X, known, labels[known], query_layout(codes[known], len(known))))
+    return SuspiciousFeatures(ids, _leaks(X, labels, query_layout(qid, m).codes))
 
 
-def _leaks(X: AnyArray, known: Index, y: Array, layout: QueryLayout) -> tuple[int, ...]:
-    """Columns that order the known rows by label, or in reverse, in each of the first queries with different labels."""
-    sampled = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
-    rows = layout.order[: layout.starts[sampled]]
-    inside = query_layout(layout.codes[rows], len(rows))
-    alike = np.unique(np.stack((inside.codes, y[rows])), axis=1, return_counts=True)[1]
-    if (inside.counts**2).sum() - (alike**2).sum() < 2 * _PAIRS:
+def _leaks(X: AnyArray, y: Array, codes: Index) -> tuple[int, ...]:
+    """Columns that order the rows by label, or in reverse, in each of the first queries with different labels."""
+    known = np.flatnonzero(~np.isnan(y))
+    first_codes = np.sort(codes[known], kind="stable")[:_SAMPLE]
+    rows = known[codes[known] <= first_codes.max(initial=0)]
+    rows = rows[np.lexsort((y[rows], codes[rows]))]
+    same_query = np.diff(codes[rows]) == 0
+    firsts = np.flatnonzero(np.append(True, ~same_query | (np.diff(y[rows]) != 0)))  # of rows with equal labels
+    alike = np.diff(firsts, append=len(rows))
+    if (np.bincount(codes[rows]) ** 2).sum() - (alike**2).sum() < 2 * _PAIRS:
         return ()
-    errors = mean_of_judged(resolve_measure("disagreement").per_query(y[rows], X[known[rows]], inside))
-    return tuple(np.flatnonzero((errors == 0.0) | (errors == 1.0)).tolist())
+    values = X[rows]
+    low = np.minimum.reduceat(values, firsts)
+    high = np.maximum.reduceat(values, firsts)
+    next_label = same_query[firsts[1:] - 1]
+    rising = (high[:-1] < low[1:])[next_label].all(axis=0)
+    falling = (low[:-1] > high[1:])[next_label].all(axis=0)
+    return tuple(np.flatnonzero(rising | falling).tolist())

@@ -163,9 +163,10 @@ class Chunk:
         retrieved = self.sums((self.scores > -np.inf).astype(np.intp))
         depths = np.minimum(self.depth if depths is None else depths.astype(np.intp), retrieved).T
         discounts = np.ones(self.depth) if discounts is None else discounts
+        negated = -self.scores
         order = np.empty(self.scores.shape, dtype=np.uint64)
         for a, b in pairwise(self.starts.tolist()):
-            order[:, a:b] = np.argsort(-self.scores[:, a:b], axis=1, kind="stable")
+            order[:, a:b] = negated[:, a:b].argsort(axis=1, kind="stable")
         ties = {"average": AVERAGE, "threshold": THRESHOLD}.get(self.choices.ties, ROW)
         out = np.zeros((self.n_queries, len(self.scores)))
         starts = self.starts.astype(np.intp)
