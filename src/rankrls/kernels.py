@@ -28,7 +28,7 @@ from rankrls._checks import check_count, check_memory, check_number, check_word
 from rankrls._compiled import map_threads, one_blas_thread
 from rankrls._errors import InputError
 from rankrls._rows import mirror, offset_columns, row_slices, shift_columns, take_items
-from rankrls._typing import Array
+from rankrls._typing import Array, Matrix
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
@@ -62,9 +62,9 @@ class Formula:
     names: tuple[str, ...]
     measure: Literal["product", "square", "manhattan"]
     parameters: tuple[str, ...]
-    steps: Callable[[Any], tuple[Step, ...]]
+    steps: Callable[[Kernel], tuple[Step, ...]]
 
-    def finish(self, block: Any, kernel: Any) -> None:
+    def finish(self, block: Matrix, kernel: Kernel) -> None:
         """Turn the numbers of a block of pairs into kernel values, in place."""
         xp = namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -130,7 +130,7 @@ class Kernel:
         """Row of the kernel in the table; None for a function and for a precomputed kernel."""
         return FORMULAS.get(self.name) if isinstance(self.name, str) else None
 
-    def __call__(self, X: Any, Z: Any | None = None) -> Array:
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
         """Kernel matrix, (rows of X, rows of Z); without Z, of X with itself, exactly symmetric.
 
         X and Z are dense (float32 or float64), CSR, or any sequences for a function. Computed in blocks of rows on all
@@ -157,7 +157,7 @@ class Kernel:
             mirror(out)
         return out
 
-    def columns(self, Z: Any) -> KernelColumns:
+    def columns(self, Z: Matrix) -> KernelColumns:
         """Columns of the kernel for fixed items Z, which can be evaluated for many blocks of rows."""
         return KernelColumns(self, Z)
 
@@ -200,7 +200,7 @@ class KernelColumns:
            [0.13533528, 1.        ]])
     """
 
-    def __init__(self, kernel: Kernel, Z: Any) -> None:
+    def __init__(self, kernel: Kernel, Z: Matrix) -> None:
         self.kernel = kernel
         self.Z = Z
         self._shift = self._centre = self._norms = None
@@ -215,7 +215,7 @@ class KernelColumns:
         if distances:
             self._norms = _squared_norms(self.Z)
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: Matrix) -> Array:
         """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel accepts."""
         if callable(self.kernel.name):
             return self.kernel._called(X, self.Z)
@@ -242,7 +242,7 @@ class KernelColumns:
             formula.finish(part, self.kernel)
         return out
 
-    def _shifted(self, X: Any) -> Any:
+    def _shifted(self, X: Matrix) -> Matrix:
         """Rows in the highest precision, without the offsets of the fixed items if only distances matter."""
         if self._shift is not None:
             return shift_columns(sparse.csr_array(X), *self._shift).astype(np.float64, copy=False)
@@ -251,7 +251,7 @@ class KernelColumns:
         return _floats(X.toarray() if sparse.issparse(X) else X) - self._centre
 
 
-def kernel_parameters(kernel: Any) -> tuple[str, ...]:
+def kernel_parameters(kernel: str | Callable[..., float]) -> tuple[str, ...]:
     """Parameters among ``gamma``, ``degree`` and ``coef0`` on which a kernel, a name or a function, depends.
 
     Examples
@@ -279,18 +279,20 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
     check_number("coef0", coef0)
 
 
-def resolve_kernel(X: Any, kernel: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
+def resolve_kernel(
+    X: Matrix, kernel: str | Callable[..., float], gamma: float | None, degree: float, coef0: float
+) -> Kernel:
     """Kernel with the default of gamma computed from the number of features; X may be a list of objects."""
     if gamma is None:
         gamma = 1.0 / max(X.shape[1], 1) if len(getattr(X, "shape", ())) == 2 else 1.0
     return Kernel(kernel, float(gamma), int(degree), float(coef0))
 
 
-def _floats(X: Any) -> Any:
+def _floats(X: Matrix) -> Matrix:
     return as_floats(X) if on_device(X) else X.astype(np.float64, copy=False)
 
 
-def _manhattan(X: Any, Z: Any) -> Any:
+def _manhattan(X: Matrix, Z: Matrix) -> Matrix:
     """Sums of absolute differences; on a device, feature by feature, to avoid a three-dimensional array."""
     if on_device(X):
         return sum(abs(X[:, k][:, None] - Z[:, k][None, :]) for k in range(X.shape[1]))
@@ -299,7 +301,7 @@ def _manhattan(X: Any, Z: Any) -> Any:
     return manhattan_distances(_short(X), _short(Z))
 
 
-def _short(X: Any) -> Any:
+def _short(X: Matrix) -> Matrix:
     """Copy of sparse rows with 32-bit indices, the only ones that scikit-learn's distances accept."""
     if sparse.issparse(X):
         X = X.copy()  # duplicates are summed in place
@@ -308,7 +310,7 @@ def _short(X: Any) -> Any:
     return X
 
 
-def _squared_norms(block: Any) -> Any:
+def _squared_norms(block: Matrix) -> Matrix:
     if sparse.issparse(block):
         return np.asarray(block.multiply(block).sum(axis=1)).ravel()
     return namespace(block).sum(block * block, axis=1)

@@ -10,12 +10,13 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from rankrls._checks import vector_of
 from rankrls._errors import InputError, require_extra
 from rankrls._shown import records
-from rankrls._typing import AnyArray, Array, Index, Values
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Values, VectorLike
 from rankrls.clicks import Propensities
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import final_step_inputs
@@ -136,7 +137,7 @@ class AlphaSelectionDisplay(Display):
                 self.one_se = float(self.alphas[one_standard_error(*curve)])
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Any = None, **line_kw: Any) -> Self:
         """Draw the measure of a fitted estimator's selection, for the selected kernel and graph.
 
         Parameters
@@ -389,7 +390,7 @@ class CoefficientsDisplay(Display):
     def __init__(
         self,
         weights: ArrayLike,
-        names: Sequence[Any] | None = None,
+        names: Sequence[object] | None = None,
         *,
         top: int | None = 20,
         what: str = "weight",
@@ -407,11 +408,11 @@ class CoefficientsDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
+        estimator: BaseEstimator,
+        X: ItemsLike | None = None,
         *,
-        qid: Any = None,
-        names: Sequence[Any] | None = None,
+        qid: IdsLike | None = None,
+        names: Sequence[object] | None = None,
         target: int | None = None,
         top: int | None = 20,
         ax: Any = None,
@@ -516,7 +517,12 @@ class RegularizationPathDisplay(Display):
     """
 
     def __init__(
-        self, alphas: ArrayLike, weights: ArrayLike, names: Sequence[Any] | None = None, *, alpha: float | None = None
+        self,
+        alphas: ArrayLike,
+        weights: ArrayLike,
+        names: Sequence[object] | None = None,
+        *,
+        alpha: float | None = None,
     ) -> None:
         self.alphas, self.weights = _from_simplest(alphas, {"weights": weights})
         self.names = _names_of(names, self.weights.shape[1])
@@ -525,11 +531,11 @@ class RegularizationPathDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        *labels: Any,
+        estimator: BaseEstimator,
+        X: ItemsLike,
+        *labels: VectorLike,
         alphas: ArrayLike | None = None,
-        names: Sequence[Any] | None = None,
+        names: Sequence[object] | None = None,
         top: int = 10,
         ax: Any = None,
         **data: Any,
@@ -565,7 +571,7 @@ class RegularizationPathDisplay(Display):
         One fit of RankRLS per alpha.
         """
 
-        def fit(model: Any) -> Any:
+        def fit(model: RankRLS | RankRLSCV) -> Any:
             if len(labels) == 1:
                 return model.fit(X, *labels, **data)
             return model.fit_pairs(X, *labels, **data)
@@ -641,7 +647,7 @@ def _from_simplest(alphas: ArrayLike, tables: Mapping[str, ArrayLike], *, ascend
     return found
 
 
-def _names_of(names: Sequence[Any] | None, n: int) -> list[str]:
+def _names_of(names: Sequence[object] | None, n: int) -> list[str]:
     """Names of features; x0, x1, ... by default, as in scikit-learn."""
     found = [f"x{j}" for j in range(n)] if names is None else [str(name) for name in names]
     if len(found) != n:

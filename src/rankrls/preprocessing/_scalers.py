@@ -19,7 +19,7 @@ from rankrls._cells import unmasked
 from rankrls._checks import refusing
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import Array, IdsLike, ItemsLike, VectorLike
+from rankrls._typing import Array, IdsLike, ItemsLike, Matrix, VectorLike
 
 _FLOATS = (np.float64, np.float32)
 
@@ -63,7 +63,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scaler_.fit(np.ascontiguousarray(values))
         return self
 
-    def transform(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Any:
+    def transform(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Matrix:
         """Scale each feature inside each query.
 
         Parameters
@@ -82,15 +82,15 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "fitted_with_qid_")
         return self._transform(self._checked(X, reset=False), qid)
 
-    def fit_transform(self, X: ItemsLike, y: Any = None, *, qid: IdsLike | None = None) -> Any:
+    def fit_transform(self, X: ItemsLike, y: Any = None, *, qid: IdsLike | None = None) -> Matrix:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
         return self.fit(X, qid=qid).transform(X, qid=qid)
 
-    def _checked(self, X: ItemsLike, *, reset: bool = True) -> Any:
+    def _checked(self, X: ItemsLike, *, reset: bool = True) -> Matrix:
         with refusing("X"):
             return validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS)
 
-    def _transform(self, X: Any, qid: IdsLike | None) -> Any:
+    def _transform(self, X: Matrix, qid: IdsLike | None) -> Matrix:
         if self.fitted_with_qid_ != (qid is not None):
             so = "with qid, and needs the qid of" if self.fitted_with_qid_ else "without qid, and takes no qid of"
             problem = f"{type(self).__name__} was fitted {so} the rows that it transforms."
@@ -209,7 +209,7 @@ class QueryStandardScaler(_QueryScaler):
         scaled = [f"{name} in its query" for name in names]
         return np.asarray([*names, *scaled] if self.passthrough else names, dtype=object)
 
-    def _transform(self, X: Any, qid: IdsLike | None) -> Any:
+    def _transform(self, X: Matrix, qid: IdsLike | None) -> Matrix:
         scaled = super()._transform(X, qid)
         return np.hstack([X, scaled]) if self.passthrough else scaled
 
@@ -286,12 +286,12 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scaler_.partial_fit(self._logarithms(X, reset=False), sample_weight=sample_weight)
         return self
 
-    def transform(self, X: ItemsLike) -> Any:
+    def transform(self, X: ItemsLike) -> Matrix:
         """Return the standardized logarithms, of the shape of ``X``."""
         check_is_fitted(self)
         return self.scaler_.transform(self._logarithms(X, reset=False))
 
-    def _logarithms(self, X: Any, *, reset: bool) -> Any:
+    def _logarithms(self, X: ItemsLike, *, reset: bool) -> Matrix:
         with refusing("X"):
             values: Any = validate_data(
                 self, unmasked(X), reset=reset, dtype=_FLOATS, accept_sparse="csr", ensure_all_finite="allow-nan"

@@ -24,7 +24,7 @@ from rankrls._checks import check_count, check_number, check_word
 from rankrls._errors import InputError, InputWarning, did_you_mean, format_setting, warn_user
 from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls._records import unrecorded
-from rankrls._typing import AnyArray, Array, IdsLike, Index, Mask, Params, Values
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Mask, Matrix, Params, Values
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -244,7 +244,7 @@ class ColumnUse:
     n_features: int = 0
 
 
-def column_uses(columns: Mapping[str, Column], encoder: Any, layout: QueryLayout | None) -> list[ColumnUse]:
+def column_uses(columns: Mapping[str, Column], encoder: TableEncoder, layout: QueryLayout | None) -> list[ColumnUse]:
     """Uses of the columns, in the order of the table.
 
     Parameters
@@ -297,7 +297,9 @@ _OPTIONS = {"number": "impute", "category": "categorical", "date": "dates", "tex
 """The parameter that makes columns of a kind usable."""
 
 
-def _kind(column: Column, named: str | None, distinct: int, encoder: Any, formats: Sequence[str]) -> tuple[str, str]:
+def _kind(
+    column: Column, named: str | None, distinct: int, encoder: TableEncoder, formats: Sequence[str]
+) -> tuple[str, str]:
     """Kind of a column and the reason: from a parameter, or else from its cells."""
     if named in ("unused", "query text"):
         return named, "as configured"
@@ -315,7 +317,7 @@ def _kind(column: Column, named: str | None, distinct: int, encoder: Any, format
     return _guess(column, distinct, encoder, formats)
 
 
-def _guess(column: Column, distinct: int, encoder: Any, formats: Sequence[str]) -> tuple[str, str]:
+def _guess(column: Column, distinct: int, encoder: TableEncoder, formats: Sequence[str]) -> tuple[str, str]:
     """Kind of a column from its cells, and the reason."""
     if column.declared and max(column.counts().values()) >= encoder.min_frequency:
         return "category", "categories by the table's type"
@@ -450,7 +452,7 @@ class Numbers:
             raise ValueError("a finite fill")
 
     @classmethod
-    def fitted(cls, column: Column, kind: str, impute: Any, formats: Sequence[str]) -> Numbers:
+    def fitted(cls, column: Column, kind: str, impute: float | str | None, formats: Sequence[str]) -> Numbers:
         """Encoding of a training column."""
         values = _numbers(column, kind, formats, impute is not None)
         origin = 0.0
@@ -575,7 +577,7 @@ class Categories:
         value = _value(word) if word is not None and self.by_value else None
         return word if value is None else value
 
-    def transform(self, column: Column, query: Column | None) -> Any:
+    def transform(self, column: Column, query: Column | None) -> Matrix:
         """0 and 1, a CSR array of shape (rows, features)."""
         words, codes = column.as_texts()
         width = len(self.known) + bool(self.rare)
@@ -629,18 +631,18 @@ class Vocabulary:
         if self.idf.shape != (len(self.words),) or not ((self.idf >= 0.0) & (self.idf < 1e3)).all():
             raise ValueError("one frequency a word")
 
-    def counts(self, texts: Sequence[str]) -> Any:
+    def counts(self, texts: Sequence[str]) -> Matrix:
         """Counts of the words in each text, a CSR array of shape (texts, words)."""
         if not self.words:  # which CountVectorizer refuses
             return sparse.csr_array((len(texts), 0))
         counter = CountVectorizer(vocabulary=self.words, token_pattern=_WORD.pattern, dtype=np.float64)
         return sparse.csr_array(counter.transform(texts))
 
-    def present(self, texts: Sequence[str]) -> Any:
+    def present(self, texts: Sequence[str]) -> Matrix:
         """1 for each word of a text, otherwise 0, a CSR array of shape (texts, words)."""
         return (self.counts(texts) > 0.0).astype(np.float64)
 
-    def tfidf(self, texts: Sequence[str]) -> Any:
+    def tfidf(self, texts: Sequence[str]) -> Matrix:
         """Counts times inverse document frequencies, normalized to Euclidean norm 1 for each text."""
         out = self.counts(texts)
         out.data *= self.idf[out.indices]
@@ -686,12 +688,13 @@ class Texts:
             words = [""] if kind in NEED_QUERY else vocabulary.words
             yield from (EncodedFeature(self.column, kind, word) for word in words)
 
-    def transform(self, column: Column, query: Any) -> Any:
+    def transform(self, column: Column, query: Column | None) -> Matrix:
         """Values of the features, (rows, features)."""
         texts, codes = _texts_of(column)
         parts: list[Any] = []
         for kind, vocabulary in self.vocabularies.items():
             if kind in NEED_QUERY:
+                assert query is not None
                 asked, queries = _texts_of(query)
                 weights = vocabulary.tfidf if kind == "similarity" else Vocabulary.of(asked).present
                 shared = weights(texts)[codes].multiply(weights(asked)[queries]).sum(axis=1)
@@ -806,23 +809,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     columns: str = "auto"
-    categorical: Any = ()
-    dates: Any = ()
-    text: Any = ()
-    ignore: Any = ()
+    categorical: str | Sequence[str] = ()
+    dates: str | Sequence[str] = ()
+    text: str | Sequence[str] = ()
+    ignore: str | Sequence[str] = ()
     query_text: str | None = None
-    impute: Any = "median"
+    impute: float | str | None = "median"
     min_frequency: int = 5
     max_categories: int = 1000
-    missing: Any = ()
-    date_format: Any = None
-    text_features: Any = None
+    missing: str | Sequence[str] = ()
+    date_format: str | Sequence[str] | None = None
+    text_features: Sequence[str] | None = None
     max_words: int = 1000
-    sparse_output: Any = "auto"
+    sparse_output: bool | str = "auto"
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
 
-    def fit(self, X: Any, y: Any = None, *, qid: IdsLike | None = None) -> Self:
+    def fit(self, X: ItemsLike, y: Any = None, *, qid: IdsLike | None = None) -> Self:
         """Decide the use of each column, and determine its categories, words and replacements of missing cells.
 
         Parameters
@@ -910,7 +913,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Cell texts that mean missing."""
         return names_of("missing", self.missing)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: ItemsLike) -> Matrix:
         """Return the features of the rows of a table.
 
         Parameters
@@ -937,11 +940,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
-    def _columns_needed(self, X: Any) -> dict[str, Column]:
+    def _columns_needed(self, X: ItemsLike) -> dict[str, Column]:
         check_is_fitted(self, "columns_")
         return columns_of(X, self.columns_needed_, self.missing_words())
 
-    def count_unusual(self, X: Any) -> dict[str, dict[str, int]]:
+    def count_unusual(self, X: ItemsLike) -> dict[str, dict[str, int]]:
         """Count the cells of each column that are missing, or categories that ``fit`` has not seen.
 
         Parameters
