@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, SupportsFloat, TypeAlias, runtime_checkable
 
@@ -21,6 +22,10 @@ Values: TypeAlias = dict[str, Any]
 """Values by name, each of a type of its own: parameters, attributes, or a JSON object."""
 Params: TypeAlias = Mapping[str, Any]
 """The same, read only; also the keyword arguments of a callable kernel."""
+Names: TypeAlias = str | Sequence[str]
+"""One name, or several."""
+PathLike: TypeAlias = str | os.PathLike[str]
+"""Path of a file or folder."""
 
 
 class HasShape(Protocol):

@@ -5,7 +5,6 @@ Tests and intervals are over queries. NaN marks a query without a value, which i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -21,7 +20,7 @@ from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text, table_text
-from rankrls._typing import AnyArray, Array, IdsLike, Index, RandomState, Values, VectorLike
+from rankrls._typing import AnyArray, Array, IdsLike, Index, PathLike, RandomState, Values, VectorLike
 from rankrls.io import PairTable, Rows, atomic_write
 from rankrls.metrics._measure import (
     RUN_MEASURES,
@@ -756,7 +755,7 @@ class RankingReport(Shown):
             origin=_table("Where it comes from", ["", "from"], about.items()) if about else "",
         )
 
-    def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
+    def save_html(self, path: PathLike, **options: Any) -> None:
         """Write :meth:`to_html` to a file atomically."""
         with atomic_write(path, "w") as file:
             file.write(self.to_html(**options))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from rankrls._errors import InputError
-from rankrls._typing import Array, Index, Matrix
+from rankrls._typing import Array, Index, Matrix, PathLike
 from rankrls.io import atomic_write
 from rankrls.kernels import Formula, Kernel
 from rankrls.metrics._scorer import unwrapped
@@ -50,7 +49,7 @@ class Exported:
     factor: float = 1.0
     files: Mapping[str, str] = field(default_factory=dict)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the content to a file, and the further files to its folder, each atomically.
 
         Parameters

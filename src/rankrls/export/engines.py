@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls._typing import Array, Values
+from rankrls._typing import Array, Params, Values
 from rankrls.export._model import SCALERS, Exported, json_text, refuse, scaling_steps, table_features
 from rankrls.models._pipelines import check_target, fitted_ranker, linear_weights, table_encoder
 from rankrls.preprocessing import EncodedFeature, TableEncoder
@@ -173,7 +173,7 @@ class Engine:
     """
 
     name: str
-    one: Mapping[str, Any]
+    one: Params
     conditions: Mapping[str, str]
     refused: Callable[[EncodedFeature], str]
     define: Callable[[EncodedFeature], list[Values]]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray
+from rankrls._typing import AnyArray, PathLike
 
 
 class ArrowStream(Protocol):
@@ -25,7 +25,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-Source = str | os.PathLike[str] | BinaryIO
+Source = PathLike | BinaryIO
 """A path or an open binary file."""
 TableSource = Source | ArrowStream | Sequence[Mapping[str, object]]
 """A file, a data frame, or dicts of rows."""

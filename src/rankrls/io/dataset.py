@@ -17,7 +17,7 @@ import numpy as np
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Index, Values
+from rankrls._typing import AnyArray, Index, Names, PathLike, Values
 from rankrls.io.columns import ColumnRoles, Reader, check_names
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder, path_list
 from rankrls.io.formats import format_of, parquet_writer
@@ -152,8 +152,8 @@ def open_dataset(
     label: str | None = None,
     qid: str | None = None,
     id: str | None = None,
-    features: str | Sequence[str] | None = None,
-    ignore: str | Sequence[str] = (),
+    features: Names | None = None,
+    ignore: Names = (),
     weight: str | None = None,
     labels: Literal["required", "optional", "ignored"] = "required",
     rows_per_part: int | None = None,
@@ -330,7 +330,7 @@ class Queries:
 
 def write_shards(
     path: Paths,
-    folder: str | os.PathLike[str],
+    folder: PathLike,
     *,
     rows_per_file: int = 1_000_000,
     force: bool = False,
@@ -338,8 +338,8 @@ def write_shards(
     label: str | None = None,
     qid: str | None = None,
     id: str | None = None,
-    features: str | Sequence[str] | None = None,
-    ignore: str | Sequence[str] = (),
+    features: Names | None = None,
+    ignore: Names = (),
     feature_names: Sequence[str] | None = None,
 ) -> dict[str, int]:
     r"""Write data of any format and size as Parquet files that :func:`open_dataset` reads a part at a time.

@@ -19,11 +19,10 @@ import numpy as np
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, Index, PathLike
 from rankrls.io._text import few, quoted
 from rankrls.io.formats import is_data
 
-PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike]
 _SIZES = (".query", ".group")
 """Endings of files with the number of rows of each query, as used by LightGBM and XGBoost."""
@@ -236,7 +235,7 @@ def _is_member(target: str, name: str) -> bool:
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") -> Iterator[IO[Any]]:
+def atomic_write(path: PathLike, mode: Literal["wb", "w"] = "wb") -> Iterator[IO[Any]]:
     """Open a file that gets its name only when everything has been written.
 
     The content is written to a temporary file ``.NAME.tmp*`` in the target's directory. At the end of the block, it is
@@ -369,7 +368,7 @@ def _restore_or_remove(aside: Path, place: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def is_written_in_place(path: str | os.PathLike[str]) -> bool:
+def is_written_in_place(path: PathLike) -> bool:
     """Whether a path is written in place and never replaced: a device, a pipe, standard output."""
     with contextlib.suppress(OSError):
         kind = os.stat(path).st_mode
@@ -377,7 +376,7 @@ def is_written_in_place(path: str | os.PathLike[str]) -> bool:
     return False
 
 
-def _is_standard_output(path: str | os.PathLike[str]) -> bool:
+def _is_standard_output(path: PathLike) -> bool:
     with contextlib.suppress(OSError):
         return os.path.samestat(os.stat(path), os.fstat(1))
     return False

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._records import unrecorded
-from rankrls._typing import AnyArray, Array
+from rankrls._typing import AnyArray, Array, Names
 from rankrls.io._letor import LetorText
 from rankrls.io._text import Source, TableSource, float_type, joined_ids, source_name
 from rankrls.io.columns import ColumnRoles, Reader
@@ -123,8 +123,8 @@ def load_table(
     label: str | None = None,
     qid: str | None = None,
     id: str | None = None,
-    features: str | Sequence[str] | None = None,
-    ignore: str | Sequence[str] = (),
+    features: Names | None = None,
+    ignore: Names = (),
     labels: Literal["required", "optional", "ignored"] = "required",
     format: str = "auto",
     dtype: DTypeLike = np.float64,

@@ -23,7 +23,7 @@ from rankrls._checks import check_finite
 from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
-from rankrls._typing import AnyArray, Array
+from rankrls._typing import AnyArray, Array, PathLike
 from rankrls.io._text import BLANKS, objects
 from rankrls.io.columns import check_names
 from rankrls.io.files import atomic_write
@@ -36,7 +36,7 @@ _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]|^$")
 
 
 def save_letor(
-    path: str | os.PathLike[str],
+    path: PathLike,
     X: Any,
     y: ArrayLike,
     qid: ArrayLike | None = None,
@@ -114,7 +114,7 @@ def save_letor(
 
 
 def save_table(
-    path: str | os.PathLike[str],
+    path: PathLike,
     X: Any,
     y: ArrayLike | None = None,
     qid: ArrayLike | None = None,
@@ -237,7 +237,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
         note(f"the comments of {table.path} are left out: they do not all name a docid.")
 
 
-def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[AnyArray]]) -> None:
+def write_blocks(path: PathLike, names: Sequence[str], blocks: Iterable[Sequence[AnyArray]]) -> None:
     """Write columns, given in parts of some rows, as a table in the format of the path's ending.
 
     Parameters
@@ -259,7 +259,7 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
     write_stored(path, (pa.Table.from_arrays(block, names=[*names]) for block in columns), format)
 
 
-def write_stored(path: str | os.PathLike[str], rows: Iterable[Any], format: str) -> None:
+def write_stored(path: PathLike, rows: Iterable[Any], format: str) -> None:
     """Write tables of pyarrow, or lines of LETOR text, in a format of ``FORMATS``."""
     path = os.fspath(path)
     with atomic_write(path) as file, ExitStack() as opened:

@@ -53,9 +53,8 @@ from sklearn.utils.validation import check_is_fitted
 import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
-from rankrls._typing import AnyArray, Values
+from rankrls._typing import AnyArray, Params, PathLike, Values
 from rankrls.io import atomic_write
-from rankrls.io.files import PathLike
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._pipelines import selected_features, selects_features
@@ -76,7 +75,7 @@ def save(
     model: Ranker | ConditionalRanker | Pipeline,
     path: PathLike,
     *,
-    provenance: Mapping[str, Any] | None = None,
+    provenance: Params | None = None,
     updatable: bool = True,
 ) -> None:
     """Write a fitted model to a file.

@@ -24,7 +24,7 @@ from rankrls._checks import check_count, check_number, check_word
 from rankrls._errors import InputError, InputWarning, did_you_mean, format_setting, warn_user
 from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls._records import unrecorded
-from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Mask, Matrix, Params, Values
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Mask, Matrix, Names, Params, Values
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -809,16 +809,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     columns: str = "auto"
-    categorical: str | Sequence[str] = ()
-    dates: str | Sequence[str] = ()
-    text: str | Sequence[str] = ()
-    ignore: str | Sequence[str] = ()
+    categorical: Names = ()
+    dates: Names = ()
+    text: Names = ()
+    ignore: Names = ()
     query_text: str | None = None
     impute: float | str | None = "median"
     min_frequency: int = 5
     max_categories: int = 1000
-    missing: str | Sequence[str] = ()
-    date_format: str | Sequence[str] | None = None
+    missing: Names = ()
+    date_format: Names | None = None
     text_features: Sequence[str] | None = None
     max_words: int = 1000
     sparse_output: bool | str = "auto"

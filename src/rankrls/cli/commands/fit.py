@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -20,6 +19,7 @@ import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
 from rankrls._shown import records
+from rankrls._typing import Params
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
 from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import advised, call_to_copy
@@ -239,7 +239,7 @@ def _found(study: Study) -> dict[str, Any]:
     return found
 
 
-def _printed(study: Study, found: Mapping[str, Any], *middle: Table) -> tuple[list[Table], list[str]]:
+def _printed(study: Study, found: Params, *middle: Table) -> tuple[list[Table], list[str]]:
     """The data, the tables of one command, the choice and the measures; and text after them."""
     known = study.attributes
     selection = found["selection"]
@@ -488,7 +488,7 @@ def _on_device(X: Any, device: str | None) -> Any:
         raise InputError(problem, parameter="device") from None
 
 
-def _located(error: InputError, tables: Mapping[str, Any]) -> InputError:
+def _located(error: InputError, tables: Params) -> InputError:
     """An error about the rows of a file, with its name, and the line of a row."""
     parameter = error.parameter or ""
     known = ("X", "y", "qid", "clicks", "position", "impressions")
