@@ -273,6 +273,9 @@ def test_refusals():
         leaderboard(["a", None], ["b", "c"])
     with pytest.raises(InputError, match="alpha must be a number above 0"):
         leaderboard(["a", "b"], ["b", "c"], estimator=RankRLS(alpha=0.0))
+    for scale in ("share", "elo"):
+        with pytest.raises(InputError, match="alpha = 1e-12 is too small"):
+            leaderboard(["a", "b"], ["b", "c"], weight=[1e3, 1e3], scale=scale, estimator=RankRLS(alpha=1e-12))
     few = ["a", "b", "a"], ["b", "c", "c"]
     with pytest.raises(InputError, match="'length' has 2 values; it needs one for each of 3 votes"):
         leaderboard(*few, controls={"length": [1.0, 2.0]})

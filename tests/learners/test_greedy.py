@@ -174,6 +174,18 @@ def test_constant_and_duplicate_features_are_never_taken():
     assert np.isfinite(model.path_.held_out).all()
 
 
+def test_features_of_very_different_scales_are_fitted_without_a_warning():
+    """Their coefficients are as accurate as in units in which all have the same scale."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 3, (40, 4)).astype(float)
+    y = rng.integers(0, 3, 40).astype(float)
+    qid = np.repeat(np.arange(8), 5)
+    scales = 10.0 ** np.array([-9, 0, 5, 9])
+    model = GreedyRankRLS(4, alphas=(1e-25,)).fit(X * scales, y, qid=qid)
+    expected = RankRLS(1e-9).fit(X, y, qid=qid).coef_
+    np.testing.assert_allclose(model.coef_ * scales, expected, rtol=1e-6)
+
+
 def test_nothing_to_take_from():
     model = GreedyRankRLS(2, alphas=[1.0]).fit(np.ones((6, 3)), [0, 1, 0, 1, 2, 1], qid=[0, 0, 1, 1, 2, 2])
     assert model.n_features_ == 0

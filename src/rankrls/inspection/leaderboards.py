@@ -29,6 +29,8 @@ _BLOCK = 1 << 22
 """Maximum number of feature values of votes in memory at a time."""
 _FAR = 300.0
 """Chances of margins beyond it would vanish in float64."""
+_UNRESOLVED = 1e-11
+"""Alpha, relative to the votes' total weight, below which rounding errors dominate the ratings."""
 _TILE = 64
 """Number of items compared with all others at a time."""
 
@@ -235,6 +237,10 @@ def leaderboard(
         differences = sparse.hstack(both, format="csr") if sparse.issparse(differences) else np.hstack(both)
     counts = graph.weights
     strengths = graph.strength
+    total = float(counts @ (differences * differences).sum(axis=1))
+    if prior < _UNRESOLVED * total:
+        problem = f"alpha = {prior:.3g} is too small for votes of total weight {counts.sum():.3g}. Use a larger alpha."
+        raise InputError(problem, parameter="estimator")
     spread = float(np.mean(counts * strengths**2))  # upper bound: that of votes without any order
     unit = 1.0
     level = 0.0

@@ -159,12 +159,12 @@ def take_forward(
         is_open[j] = False
     indices = np.array(taken, dtype=np.intp)
     Z = rows.columns(indices)
-    gram = Z @ Z.T
     right = Z @ target
+    factor, lower = linalg.cho_factor(Z @ Z.T + alpha * np.eye(len(taken)), check_finite=False)
     coefficients = np.zeros((len(taken), len(taken)))
     losses = [float(target @ target)]
     for k in range(1, len(taken) + 1):
-        w = linalg.solve(gram[:k, :k] + alpha * np.eye(k), right[:k], assume_a="pos")
+        w = linalg.cho_solve((factor[:k, :k], lower), right[:k], check_finite=False)
         residual = target - w @ Z[:k]
         coefficients[k - 1, :k] = w
         losses.append(float(residual @ residual))
