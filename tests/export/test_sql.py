@@ -91,6 +91,14 @@ def test_a_thousand_categories_are_a_shallow_expression():
     np.testing.assert_allclose(scores, model.predict({"kind": [*words, "new"]}), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_spaces_around_a_category_do_not_count(dialect):
+    rows = {"kind": ["red", " red", "red  ", "dark blue", "dark blue ", "new "]}
+    model = make_pipeline(TableEncoder(categorical="kind", min_frequency=2), RankRLS()).fit(rows, [2, 2, 2, 0, 0, 1])
+    scores = DIALECTS[dialect](rows, to_sql(model, dialect=dialect).content)
+    np.testing.assert_allclose(scores, model.predict(rows), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("ranker", [RankRLS(), RankBoost()])
 def test_a_missing_number_has_no_score(ranker):
     X = numbers(0)

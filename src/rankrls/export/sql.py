@@ -144,7 +144,7 @@ class _Table:
             return f"{column} IS NULL"
         use = uses(self.encoder, [feature])[feature.column]
         word = {"number": feature.value, "boolean": feature.value.upper()}.get(use)
-        return f"{column} = {word or _text(feature.value)}"
+        return f"{column} = {word}" if word else f"TRIM({column}) = {_text(feature.value)}"
 
 
 def _sum(parts: Sequence[str]) -> str:
