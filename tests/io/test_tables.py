@@ -136,6 +136,42 @@ def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, size
 
 
 @given(
+    cells=st.lists(
+        st.one_of(st.just("plain"), st.lists(st.sampled_from([*'"",;a \n', "\r\n"]), max_size=7).map("".join)),
+        min_size=1,
+    ),
+    size=st.sampled_from([1, 30, 1 << 22]),
+    rows=st.sampled_from([1, 3]),
+)
+@example(cells=['""""', '"a""b"', "x"], size=1 << 22, rows=3)
+@example(cells=["plain", '"a\n', "b"], size=30, rows=1)
+@example(cells=['"a"b', "x"], size=1 << 22, rows=3)
+@example(cells=['5"', "x", '"y"'], size=1, rows=1)
+def test_any_quotes_are_those_of_the_csv_module(cells, size, rows):
+    """Texts, lines and refusals, also where a cell spans several blocks."""
+    text = "label,id,a\n" + "".join(f"{k},{cell},1\n" for k, cell in enumerate(cells))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    expected, lines, fault = [], [], False
+    try:
+        for found in reader:
+            fault |= bool("".join(found).strip()) and (len(found) != 3 or not found[1].strip(BLANKS))
+            expected += [found]
+            lines.append(reader.line_num)
+    except csv.Error:
+        fault = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rankrls.io._text._BLOCK", size)
+        patch.setattr("rankrls.io.formats._TEXT_ROWS", rows)
+        if fault:
+            refused(text.encode(), id="id")
+            return
+        both = [(found, line) for found, line in zip(expected[1:], lines[1:], strict=True) if len(found) == 3]
+        table = read(text, id="id")
+    assert [str(name) for name in table.ids] == [found[1].strip(BLANKS) for found, _ in both]
+    assert [table.line_of(row) for row in range(len(both))] == [line for _, line in both]
+
+
+@given(
     cells=st.lists(st.sampled_from(["plain", "two\nlines", "three\r\n\nlines", 'a "quote"', ""]), min_size=1),
     blank=st.lists(st.sampled_from(["", "\n", "  \n", "\r\n"]), min_size=1),
     size=st.sampled_from([1, 60, 1 << 22]),
@@ -311,7 +347,7 @@ def test_a_cell_that_is_no_number(word):
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
         ("label,a\n".encode("utf-16"), Refusal("UTF-8")),
-        (row(f'0,"{"q" * 200_000}",1,3'), Refusal("too long", row=1, line=3)),
+        pytest.param(row('0,"' + "q\n" * 100_000 + '",1,3'), Refusal("too long", row=1, line=3), id="one long cell"),
     ],
     ids=str,
 )

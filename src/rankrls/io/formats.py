@@ -13,6 +13,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
+import numpy as np
+
 from rankrls._errors import InputError
 from rankrls._records import array_of, table_of
 from rankrls._typing import Values
@@ -167,7 +169,7 @@ class Parquet(Stored):
 class Delimited(Stored):
     """Delimited text, which is read once.
 
-    Blocks without quotes, blank lines or faults are split into cells by pyarrow, all others by Python's csv module.
+    Blocks of one row per line without faults are split into cells by pyarrow, all others by Python's csv module.
     """
 
     kind = "delimited text"
@@ -218,7 +220,7 @@ class Delimited(Stored):
             yield from (table.slice(start, rows).columns for start in range(0, count, rows))
             return
         step = min(rows, max(_TEXT_CELLS // len(self.schema), _TEXT_ROWS))
-        remaining = self._rows(chain([block], self._blocks) if b'"' in block else [block])
+        remaining = self._rows([block] if self._quotes_are_closed(block) else chain([block], self._blocks))
         while found := [*islice(remaining, step)]:
             yield [pa.array(cells, pa.string()) for cells in zip(*found, strict=True)]
 
@@ -227,18 +229,32 @@ class Delimited(Stored):
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        if b'"' in block or b"\0" in block:
+        if b"\0" in block or not self._quotes_are_closed(block):
             return None
         names = [str(k) for k in range(len(self.schema))]
         texts = arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
         whole = arrow.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
         try:
             table = arrow.read_csv(
-                pa.BufferReader(block), whole, arrow.ParseOptions(delimiter=self._delimiter, quote_char=False), texts
+                pa.BufferReader(block),
+                whole,
+                arrow.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+                texts,
             )
         except pa.ArrowInvalid:
             return None
         return table.to_batches()[0] if table.num_rows == block.count(b"\n") else None
+
+    def _quotes_are_closed(self, block: bytes) -> bool:
+        """Whether each quote begins or ends a cell, or is one of two inside a cell, and the last cell has ended."""
+        text = np.frombuffer(b"\n" + block, dtype=np.uint8)
+        quotes = np.flatnonzero(text == ord('"'))
+        if len(quotes) % 2 or not len(quotes):
+            return not len(quotes)
+        first, last = quotes.reshape(-1, 2).T
+        doubled = np.append(first[1:] == last[:-1] + 1, False)
+        ends = np.isin(text, [*f"\r\n{self._delimiter}".encode()])
+        return bool((ends[first - 1] | np.roll(doubled, 1)).all() and (ends[last + 1] | doubled).all())
 
     def _decoded(self, blocks: Iterable[bytes]) -> Iterator[str]:
         """Lines, with their ends."""
