@@ -104,7 +104,8 @@ def _numbers(name: str, values: Any, p: int) -> Array:
     out = numbers_of(name, 1.0 if values is None else values)
     out = np.full(p, float(out)) if out.ndim == 0 else out
     if out.shape != (p,):
-        problem = f"{name} has shape {out.shape}; it needs one value for each of the {p} preferences."
-        raise InputError(problem, parameter=name)
+        raise InputError(
+            f"{name} has shape {out.shape}; it needs one value for each of the {p} preferences.", parameter=name
+        )
     refuse_where(~np.isfinite(out), name, lambda e: f"{name} must be finite; preference {e} has {out[e]}.")
     return out

@@ -248,8 +248,9 @@ def _group(ids: AnyArray, name: str) -> QueryLayout:
     try:
         codes_of_heads = [seen.setdefault(value, len(seen)) for value in ids[heads].tolist()]
     except TypeError as error:
-        problem = f"{name} must contain hashable ids, such as numbers or strings: {error}."
-        raise InputError(problem, parameter=name) from None
+        raise InputError(
+            f"{name} must contain hashable ids, such as numbers or strings: {error}.", parameter=name
+        ) from None
     run_codes = np.array(codes_of_heads, dtype=np.intp)
     firsts = np.unique(run_codes, return_index=True)[1]
     codes = np.repeat(run_codes, np.diff(heads, append=m))

@@ -25,8 +25,9 @@ def unrecorded(values: Any, name: str) -> Any:
         If values are a lazy polars frame, which has not been computed, or records that form no table.
     """
     if type(values).__name__ == "LazyFrame":
-        problem = f"{name} is a lazy frame, which has not been computed. Pass the result of its collect()."
-        raise InputError(problem, parameter=name)
+        raise InputError(
+            f"{name} is a lazy frame, which has not been computed. Pass the result of its collect().", parameter=name
+        )
     if isinstance(values, Mapping) and not issparse(values):  # a sparse matrix by keys is a mapping too
         columns = (value for value in values.values() if not isinstance(value, str | Mapping))
         if not any(hasattr(value, "__len__") for value in columns):  # a mapping of names to single values

@@ -476,8 +476,9 @@ def _differences(a: VectorLike, b: VectorLike) -> tuple[Array, PairedTest]:
     x = _per_query(a, "a")
     z = _per_query(b, "b")
     if x.shape != z.shape:
-        problem = f"a and b must contain one value for each of the same queries; got {len(x)} and {len(z)}."
-        raise InputError(problem, parameter="a")
+        raise InputError(
+            f"a and b must contain one value for each of the same queries; got {len(x)} and {len(z)}.", parameter="a"
+        )
     both = ~(np.isnan(x) | np.isnan(z))
     x = _enough(x[both])
     z = z[both]

@@ -158,8 +158,9 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> Dataset:
         chunks.
     """
     if not hasattr(X, "__dask_graph__"):
-        problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for other types."
-        raise InputError(problem, parameter="X")
+        raise InputError(
+            f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for other types.", parameter="X"
+        )
     given = {"y": y, "qid": qid, "sample_weight": weight}
     given = {name: value for name, value in given.items() if value is not None}
     names = None
@@ -210,8 +211,9 @@ def _check_numbers(frame: Any, features: list[Any]) -> None:
     """Refuse features whose columns have types other than numbers."""
     for name, kind in frame.dtypes[features].items():
         if kind.kind not in "iufb":
-            problem = f"column {str(name)!r} of X is {kind}, not numeric. Drop or encode it."
-            raise InputError(problem, parameter="X", column=str(name))
+            raise InputError(
+                f"column {str(name)!r} of X is {kind}, not numeric. Drop or encode it.", parameter="X", column=str(name)
+            )
 
 
 def _blocks(collection: Any) -> list[Any]:

@@ -991,8 +991,9 @@ def held_out_score(model: Any) -> float:
     score = float(vars(model).get("best_score_", np.nan))
     if np.isnan(score):
         remedy = "Set folds (cv) or validation data (X_val)."
-        problem = f"Nothing was held out: this {type(model).__name__} had nothing to select. {remedy}"
-        raise InputError(problem, parameter="cv")
+        raise InputError(
+            f"Nothing was held out: this {type(model).__name__} had nothing to select. {remedy}", parameter="cv"
+        )
     return score
 
 

@@ -641,8 +641,9 @@ def _from_simplest(alphas: ArrayLike, tables: Mapping[str, ArrayLike], *, ascend
     for name, values in tables.items():
         table: Array = np.asarray(values, dtype=np.float64)
         if len(table) != len(grid):
-            problem = f"{name} must have an entry or a row for each of {len(grid)} alphas; got {len(table)}."
-            raise InputError(problem, parameter=name)
+            raise InputError(
+                f"{name} must have an entry or a row for each of {len(grid)} alphas; got {len(table)}.", parameter=name
+            )
         found.append(table[order])
     return found
 

@@ -119,7 +119,8 @@ def docno_order(docno: IdsLike, layout: QueryLayout) -> Index:
     """Rows query by query, with the greater document id (as text, by code points) first."""
     ids = np.asarray(docno)
     if ids.shape != (layout.n_rows,):
-        problem = f"docno must contain one id per row, shape ({layout.n_rows},); got {ids.shape}."
-        raise InputError(problem, parameter="docno")
+        raise InputError(
+            f"docno must contain one id per row, shape ({layout.n_rows},); got {ids.shape}.", parameter="docno"
+        )
     _, rank = np.unique(ids.astype(str), return_inverse=True)
     return np.lexsort((-rank, layout.codes))

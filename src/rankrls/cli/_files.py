@@ -62,8 +62,9 @@ def is_dataset(path: Path) -> bool:
 def check_streamed(options: Options, path: Path) -> None:
     """Refuse what needs all rows of a data set in memory."""
     for name in options.given(*_IN_MEMORY):
-        problem = f"{flag(name)} needs all rows in memory, so {path} cannot be a folder or a pattern."
-        raise InputError(problem, parameter=name)
+        raise InputError(
+            f"{flag(name)} needs all rows in memory, so {path} cannot be a folder or a pattern.", parameter=name
+        )
 
 
 def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:

@@ -64,8 +64,9 @@ def grid(text: str) -> Any:
         low, high, n = text.split(":")
         return np.geomspace(float(low), float(high), int(n)).tolist()
     except ValueError:
-        problem = f"{text!r} is not auto, a list a,b,c, or lo:hi:n with n values between positive lo and hi."
-        raise click.BadParameter(problem) from None
+        raise click.BadParameter(
+            f"{text!r} is not auto, a list a,b,c, or lo:hi:n with n values between positive lo and hi."
+        ) from None
 
 
 def assignment(text: str) -> tuple[str, Any]:

@@ -129,8 +129,9 @@ def _expansion(kernel: Kernel | None, features: Index | None, items: Matrix, coe
     assert kernel is not None  # sums over features have coef_
     if kernel.formula is None:
         what = "known only by its matrix" if kernel.name == "precomputed" else "a Python function"
-        problem = f"The model cannot be exported: its kernel is {what}. Kernels with a formula can."
-        raise InputError(problem, parameter="model")
+        raise InputError(
+            f"The model cannot be exported: its kernel is {what}. Kernels with a formula can.", parameter="model"
+        )
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
     coefficients = np.atleast_2d(np.asarray(coefficients, dtype=np.float64).T).T
     return Expansion(kernel, kernel.formula, features, items, coefficients)

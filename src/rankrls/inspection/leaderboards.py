@@ -290,8 +290,9 @@ def _checked_controls(controls: Mapping[str, VectorLike], n_votes: int, weight: 
     try:
         by_name = dict(controls)
     except (TypeError, ValueError):
-        problem = "controls must have names: pass a dict of columns, or a data frame."
-        raise InputError(problem, parameter="controls") from None
+        raise InputError(
+            "controls must have names: pass a dict of columns, or a data frame.", parameter="controls"
+        ) from None
     kept = slice(None) if weight is None else np.asarray(weight) > 0.0
     columns = []
     for name, values in by_name.items():
@@ -323,8 +324,9 @@ def _checked_anchor(anchor: tuple[Hashable, float], items: AnyArray) -> tuple[in
         number()("anchor", level)
         return place, float(level)
     except (TypeError, ValueError):
-        problem = f"anchor must be one of the items and its rating, a finite number; got {anchor!r}."
-        raise InputError(problem, parameter="anchor") from None
+        raise InputError(
+            f"anchor must be one of the items and its rating, a finite number; got {anchor!r}.", parameter="anchor"
+        ) from None
 
 
 def _bradley_terry(D: Matrix, counts: Array, strengths: Array, alpha: float) -> tuple[Array, Array]:

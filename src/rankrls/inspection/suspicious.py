@@ -80,8 +80,9 @@ def suspicious_features(
     X = numbers_of("X", X)
     m, n = X.shape
     if feature_names is not None and len(feature_names) != n:
-        problem = f"feature_names has {len(feature_names)} names, but X has {n} columns."
-        raise InputError(problem, parameter="feature_names")
+        raise InputError(
+            f"feature_names has {len(feature_names)} names, but X has {n} columns.", parameter="feature_names"
+        )
     labels = np.full(m, np.nan) if y is None else numbers_of("y", y)
     if labels.shape != (m,):
         raise InputError(f"y has shape {labels.shape}, but X has {m} rows.", parameter="y")

@@ -198,8 +198,9 @@ class Posterior(Shown):
         A, B = (check_features(spec, X, seen)[0] for X in (X_a, X_b))
         p = _num_samples(A)
         if _num_samples(B) != p:
-            problem = f"X_a has {p} rows and X_b {_num_samples(B)}: they need the same number of rows."
-            raise InputError(problem, parameter="X_b")
+            raise InputError(
+                f"X_a has {p} rows and X_b {_num_samples(B)}: they need the same number of rows.", parameter="X_b"
+            )
         found = [self._differences(A[k : k + _PAIRS], B[k : k + _PAIRS]) for k in range(0, p, _PAIRS)]
         mean, variance = (np.concatenate(part) for part in zip(*found, strict=True))
         return mean, np.sqrt(self.noise_variance * variance)
@@ -244,11 +245,13 @@ def checked_prior(
     """Specification of an estimator with a Gaussian prior, and its alpha; None if alpha is to be determined."""
     spec, grid = checked_spec(estimator, None, what)
     if spec.kind == "kernel":
-        problem = f"{what} needs the kernel values of any two items. Set kernel to a name or a function."
-        raise InputError(problem, parameter="kernel")
+        raise InputError(
+            f"{what} needs the kernel values of any two items. Set kernel to a name or a function.", parameter="kernel"
+        )
     if spec.signed:
-        problem = f"{what} does not support constrained signs of weights. Leave out positive."
-        raise InputError(problem, parameter="positive")
+        raise InputError(
+            f"{what} does not support constrained signs of weights. Leave out positive.", parameter="positive"
+        )
     number(above=0.0, none=True)("noise", noise)
     if isinstance(alpha, str):
         check_word("alpha", alpha, ("evidence",), otherwise="a number above 0")

@@ -92,8 +92,7 @@ class LetorText(Reader):
             return replace(known, features=None, columns={})
         for role in _OF_TABLES:
             if getattr(roles, role):
-                message = f"{role} needs a table, but by its ending this file is LETOR text."
-                raise self.refuse(message, parameter=role)
+                raise self.refuse(f"{role} needs a table, but by its ending this file is LETOR text.", parameter=role)
         if roles.features is None or known.n_features is not None:
             return known
         if roles.features == ():

@@ -164,8 +164,9 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     for role, name in given.items():
         check_columns(table, [name], role)
         if name in asked:
-            message = f"the column {name!r} cannot be both {asked[name]} and {role}."
-            raise table.refuse(message, column=name, parameter=role)
+            raise table.refuse(
+                f"the column {name!r} cannot be both {asked[name]} and {role}.", column=name, parameter=role
+            )
         asked[name] = role
     usual = {role: name for role, name in roles.usual_names.items() if name in table.types and name not in asked}
     found = usual | given
@@ -177,8 +178,9 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     taken = {*found.values(), *ignored}
     chosen = [n for n in named if n not in taken and not (roles.features is None and _INDEX.fullmatch(n))]
     if not chosen and roles.features != ():
-        message = f"no column is left for the features. Change features or ignore.{_near(table, '')}"
-        raise table.refuse(message, parameter="features")
+        raise table.refuse(
+            f"no column is left for the features. Change features or ignore.{_near(table, '')}", parameter="features"
+        )
     features = tuple(chosen) if known is None else known
     return replace(
         roles.known,

@@ -117,8 +117,9 @@ def ids_of_sizes(
         return None
     sizes = number_lines(found, "size of one query", "group", whole=True)
     if sizes.sum() != rows:
-        message = f"the sizes add up to {sizes.sum():.0f}, but {path} has {rows} rows."
-        raise InputError(message, file=str(found), parameter="group")
+        raise InputError(
+            f"the sizes add up to {sizes.sum():.0f}, but {path} has {rows} rows.", file=str(found), parameter="group"
+        )
     if given is None:
         note(f"the query sizes of {path} are read from {found}.")
     return group_to_qid(sizes), found.suffix if found.suffix in _SIZES else _SIZES[0]
@@ -131,8 +132,9 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> Ar
         return None
     positions = number_lines(found, "position of one row", "position", whole=True)
     if len(positions) != rows:
-        message = f"there are {len(positions)} positions, but {path} has {rows} rows."
-        raise InputError(message, file=str(found), parameter="position")
+        raise InputError(
+            f"there are {len(positions)} positions, but {path} has {rows} rows.", file=str(found), parameter="position"
+        )
     note(f"the labels of {path} are clicks, at the positions of {found}.")
     return positions
 
@@ -215,8 +217,7 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
             continue
         for name in given:
             if _is_member(target, name):
-                message = f"it would be overwritten, or become part of {name}. Name another file."
-                raise InputError(message, file=target)
+                raise InputError(f"it would be overwritten, or become part of {name}. Name another file.", file=target)
         folder = os.path.dirname(os.path.realpath(target))
         if os.path.isdir(target):
             raise IsADirectoryError(21, "Is a directory, but a file is to be written here", target)

@@ -240,8 +240,9 @@ def stack_rows(tables: Sequence[Rows]) -> Rows:
     ids = [table.qid for table in tables if table.qid is not None]
     if ids and len(ids) < len(tables):
         odd = next(table for table in tables if table.qid is None)
-        message = "there are no query ids, but the other file has some. Both need them."
-        raise InputError(message, file=odd.path, parameter="qid")
+        raise InputError(
+            "there are no query ids, but the other file has some. Both need them.", file=odd.path, parameter="qid"
+        )
     features = [table.X for table in tables]
     dense = all(isinstance(X, np.ndarray) for X in features)
     items = [table.ids for table in tables if table.ids is not None]

@@ -245,8 +245,9 @@ class Table(Reader):
                 return np.asarray(cells.cast(pa.int64()))
             texts = pc.fill_null(cells.cast(pa.string()), "")
         except pa.ArrowException as error:
-            message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
-            raise self.refuse(message, column=name) from None
+            raise self.refuse(
+                f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error}).", column=name
+            ) from None
         empty = pc.index(texts, "").as_py()
         if empty >= 0 and not may_be_empty:
             raise self.refuse_row(row + empty, f"column {name!r} is empty: every row needs an id.", column=name)
@@ -329,8 +330,9 @@ class Table(Reader):
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-            problem = f"this is not {self._format.kind}, or it is damaged ({line}).{self._format.remedy}"
-            raise self.refuse(problem) from None
+            raise self.refuse(
+                f"this is not {self._format.kind}, or it is damaged ({line}).{self._format.remedy}"
+            ) from None
 
 
 def _folder_keys(path: str, textual: bool) -> Values:

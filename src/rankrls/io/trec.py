@@ -88,8 +88,9 @@ def _load(path: Source, columns: str, column: str) -> dict[str, dict[str, float]
         if not cells:
             continue
         if len(cells) != len(names) or not is_utf8(row):
-            problem = f"a line must be {columns!r} in UTF-8, between blanks; got {quoted(row)}."
-            raise InputError(problem, file=text.name, line=line)
+            raise InputError(
+                f"a line must be {columns!r} in UTF-8, between blanks; got {quoted(row)}.", file=text.name, line=line
+            )
         value = cell_number(cells[at].decode())
         if not math.isfinite(value):
             problem = f"the {column} must be a finite number; got {quoted(cells[at])}."

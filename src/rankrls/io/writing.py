@@ -252,8 +252,9 @@ def write_blocks(path: PathLike, names: Sequence[str], blocks: Iterable[Sequence
     check_names(names)
     format = format_of(path)
     if not is_table(path) or (os.fspath(path).lower().endswith(".gz") and not FORMATS[format].is_text):
-        message = f"the name of a table ends in {', '.join(ENDINGS)}; .gz may follow those of text."
-        raise InputError(message, file=os.fspath(path))
+        raise InputError(
+            f"the name of a table ends in {', '.join(ENDINGS)}; .gz may follow those of text.", file=os.fspath(path)
+        )
 
     columns = ([pa.array(values, from_pandas=True) for values in block] for block in blocks)
     write_stored(path, (pa.Table.from_arrays(block, names=[*names]) for block in columns), format)
@@ -280,8 +281,9 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"X has shape {X.shape}; at least one row and one feature are needed.", parameter="X")
     if names is not None and len(names) != X.shape[1]:
-        problem = f"feature_names has {len(names)} names, but X has {X.shape[1]} columns."
-        raise InputError(problem, parameter="feature_names")
+        raise InputError(
+            f"feature_names has {len(names)} names, but X has {X.shape[1]} columns.", parameter="feature_names"
+        )
     check_finite_features(X, names)
     return X
 
@@ -292,8 +294,9 @@ def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> AnyAr
     if out.dtype.kind == "U":
         out = np.asarray(values, dtype=object)  # fixed widths would truncate texts
     if out.shape != (rows,):
-        problem = f"{name} has shape {out.shape}, but X has {rows} rows: it needs one value per row."
-        raise InputError(problem, parameter=name)
+        raise InputError(
+            f"{name} has shape {out.shape}, but X has {rows} rows: it needs one value per row.", parameter=name
+        )
     return out
 
 

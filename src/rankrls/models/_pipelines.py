@@ -35,8 +35,9 @@ def fitted_ranker(model: Any) -> Ranker:
 def check_target(target: int | None, targets: int) -> int:
     """Number of a target of a model, which is required if there are several."""
     if target is None and targets > 1:
-        problem = f"The model has {targets} targets. Choose one, from 0 to {targets - 1} (target)."
-        raise InputError(problem, parameter="target")
+        raise InputError(
+            f"The model has {targets} targets. Choose one, from 0 to {targets - 1} (target).", parameter="target"
+        )
     chosen = 0 if target is None else target
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < targets:
         raise InputError(f"target must be from 0 to {targets - 1}; got {target!r}.", parameter="target")
@@ -75,8 +76,9 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
     names: Any = fitted_names(model) if given is None else [str(name) for name in given]
     columns = getattr(first, "n_features_in_", n)
     if names is not None and len(names) != columns:
-        problem = f"feature_names has {len(names)} names; the model takes {columns} features."
-        raise InputError(problem, parameter="feature_names")
+        raise InputError(
+            f"feature_names has {len(names)} names; the model takes {columns} features.", parameter="feature_names"
+        )
     known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     for step in steps:
         own = [str(name) for name in getattr(step, "feature_names_in_", known)]  # a step accepts only those of its fit

@@ -85,8 +85,7 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
             name = f"item_{error.parameter}"
             raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
         if kernel.name == "precomputed" and Z.shape[0] != Z.shape[1]:
-            problem = f"items: the kernel matrix must be square to fit; got shape {Z.shape}."
-            raise InputError(problem, parameter="items")
+            raise InputError(f"items: the kernel matrix must be square to fit; got shape {Z.shape}.", parameter="items")
         return kernel
 
     def fitted(self, data: Data, solved: Solved[PathSolutions[Array]]) -> Fitted:

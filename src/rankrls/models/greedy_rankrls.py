@@ -62,8 +62,9 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
         n = data.X.shape[1]
         most = min(n, self.max_features) if self.grid is None else int(self.grid[0])
         if most > n:
-            message = f"n_features_to_select is {most}, but X has {n} features."
-            raise InputError(message, parameter="n_features_to_select")
+            raise InputError(
+                f"n_features_to_select is {most}, but X has {n} features.", parameter="n_features_to_select"
+            )
         for setting, chosen in data.settings(self.graphs):
             alphas = _automatic_alphas(data, setting) if self.alphas is None else self.alphas
             for alpha in alphas.tolist():

@@ -69,8 +69,9 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
     queries = data.layout.ids.tolist() if data.has_qid else [len(state.queries)]
     for query in queries:
         if query in state.queries:
-            problem = f"Query {query!r} has been seen before: all rows of a query must be added at once."
-            raise InputError(problem, parameter="qid")
+            raise InputError(
+                f"Query {query!r} has been seen before: all rows of a query must be added at once.", parameter="qid"
+            )
     basis = candidate.basis
     whitening = None if basis is None else basis.whitening
     equations = [items.equations(basis).whitened(whitening) for items in data.compared(candidate.setting)]

@@ -105,8 +105,9 @@ def _corrected(
 ) -> tuple[Array, Array, Propensities]:
     """Labels and weights from clicks, without the bias of position."""
     if not spec.accepts.clicks:
-        problem = f"{spec.name} cannot be fitted to clicks. Use a squared loss, as in RankRLSCV."
-        raise InputError(problem, parameter="position")
+        raise InputError(
+            f"{spec.name} cannot be fitted to clicks. Use a squared loss, as in RankRLSCV.", parameter="position"
+        )
     if clicks.position is None:
         raise InputError("impressions and propensities need position, the position of each row.", parameter="position")
     if Y.shape[1] > 1:
@@ -204,8 +205,9 @@ def check_features(spec: Spec, X: ItemsLike, seen: Features | None = None) -> tu
         known.update({name: value for name, value in names.items() if value is not None})
     checked = check_items(holder, X, spec.kind, spec.accepts, reset=seen is None, fits=True)
     if seen is None and spec.kind == "kernel" and checked.shape[0] != checked.shape[1]:
-        problem = f"A precomputed kernel matrix must be square to fit; got shape {checked.shape}."
-        raise InputError(problem, parameter="X")
+        raise InputError(
+            f"A precomputed kernel matrix must be square to fit; got shape {checked.shape}.", parameter="X"
+        )
     return checked, Features(known.get("n_features_in_"), known.get("feature_names_in_"))
 
 
@@ -281,8 +283,7 @@ def _unpacked(X: ItemsLike, names: AnyArray | None) -> ItemsLike:
     """Records as a table, of the columns ``names`` if it has them all, and NaN for masked entries; refuses dates."""
     records = unrecorded(X, "X")
     if isinstance(records, Mapping) and not sparse.issparse(records):
-        problem = "X is a dict of columns. Pass a data frame of them, or one dict for each row."
-        raise InputError(problem, parameter="X")
+        raise InputError("X is a dict of columns. Pass a data frame of them, or one dict for each row.", parameter="X")
     if records is not X and names is not None and {*names} <= {*records.column_names}:
         records = records.select([*names])  # by name; further records are ignored
     frame = hasattr(records, "columns") and hasattr(records, "dtypes")
@@ -347,8 +348,9 @@ def check_weights(sample_weight: VectorLike | None, m: int) -> Array | None:
     if weights is None:
         return None
     if not weights.any():
-        problem = "All values of sample_weight are zero: at least one must be positive."
-        raise InputError(problem, parameter="sample_weight")
+        raise InputError(
+            "All values of sample_weight are zero: at least one must be positive.", parameter="sample_weight"
+        )
     check_magnitude("sample_weight", weights)
     return weights
 

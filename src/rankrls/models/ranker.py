@@ -241,8 +241,7 @@ class Ranker(Estimator):
         labels = labels.reshape(len(labels), -1)
         scores = tied(scores.reshape(len(scores), -1), query_layout(qid, len(scores)))
         if labels.shape[1] != scores.shape[1]:
-            problem = f"y has {labels.shape[1]} targets, but the model has {scores.shape[1]}."
-            raise InputError(problem, parameter="y")
+            raise InputError(f"y has {labels.shape[1]} targets, but the model has {scores.shape[1]}.", parameter="y")
         measure = Measure("disagreement")
         targets = zip(labels.T, scores.T, strict=True)
         errors = [measure(own, given, qid=qid, sample_weight=sample_weight) for own, given in targets]
@@ -508,6 +507,7 @@ class Chooses(ChosenAttributes, Ranker):
         a = self.predict(X_a)
         b = self.predict(X_b)
         if a.shape != b.shape:
-            problem = f"X_a has {len(a)} rows and X_b {len(b)}: they need the same number of rows."
-            raise InputError(problem, parameter="X_b")
+            raise InputError(
+                f"X_a has {len(a)} rows and X_b {len(b)}: they need the same number of rows.", parameter="X_b"
+            )
         return np.asarray(expit(self.win_slope_ * (a - b)))

@@ -179,8 +179,9 @@ def check_streams(spec: LeastSquaresSpec) -> None:
     }
     for name, refused in needs_all.items():
         if refused:
-            problem = f"{spec.name}.fit_dataset cannot use this value of {name}: it needs all rows in memory."
-            raise InputError(problem, parameter=name)
+            raise InputError(
+                f"{spec.name}.fit_dataset cannot use this value of {name}: it needs all rows in memory.", parameter=name
+            )
 
 
 class RankRLS(ExactRanker):

@@ -122,8 +122,9 @@ def has_signs(positive: Positive, kernels: KernelSettings, solver: str) -> bool:
     others = [each["kernel"] for each in kernels if each["kernel"] != "linear"]
     if given and (others or solver == "dual"):
         given_as = f"kernel={others[0]!r}" if others else f"solver={solver!r}"
-        problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
-        raise InputError(problem, parameter="positive")
+        raise InputError(
+            f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}.", parameter="positive"
+        )
     return given
 
 

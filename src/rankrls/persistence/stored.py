@@ -116,8 +116,9 @@ class StoredModel:
             If the model encodes tables.
         """
         if self.encoder is not None:
-            problem = "the model encodes tables, and here it needs whole queries. Name one file."
-            raise InputError(problem, file=str(self.path))
+            raise InputError(
+                "the model encodes tables, and here it needs whole queries. Name one file.", file=str(self.path)
+            )
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
         how |= {role: how.get(role) or self.schema.columns.get(role) for role in roles}
         how["features"] = how.get("features") or self.schema.features

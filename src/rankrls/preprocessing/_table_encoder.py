@@ -128,8 +128,9 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
         columns = {name: columns[name] for name in names}
     lengths = {len(values) for values in columns.values()}
     if len(lengths) != 1 or 0 in lengths:
-        problem = f"X needs rows, and columns of the same length; the lengths are {sorted(lengths)}."
-        raise InputError(problem, parameter="X")
+        raise InputError(
+            f"X needs rows, and columns of the same length; the lengths are {sorted(lengths)}.", parameter="X"
+        )
     words = frozenset(word.lower() for word in missing)
     return {name: _column(name, values, words) for name, values in columns.items()}
 
@@ -884,8 +885,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_count("max_categories", self.max_categories, least=2)
         check_count("max_words", self.max_words)
         if self.sparse_output not in ("auto", True, False):
-            text = f"sparse_output must be 'auto', True or False; got {self.sparse_output!r}."
-            raise InputError(text, parameter="sparse_output")
+            raise InputError(
+                f"sparse_output must be 'auto', True or False; got {self.sparse_output!r}.", parameter="sparse_output"
+            )
         if isinstance(self.impute, str):
             check_word("impute", self.impute, STRATEGIES, otherwise="a number")
         elif self.impute is not None:

@@ -44,8 +44,9 @@ def convert(options: Options, report: Report) -> Result:
         raise InputError("only shards are sorted by query. Add --rows-per-file.", parameter="sort")
     to_letor = not is_table(options.out)
     if to_letor and names is not None:
-        problem = f"--names cannot be used for {options.out}: LETOR text has no feature names."
-        raise InputError(problem, parameter="names")
+        raise InputError(
+            f"--names cannot be used for {options.out}: LETOR text has no feature names.", parameter="names"
+        )
     labels: Any = "required" if to_letor else "optional"
     table = read(options.data, options.reading(queries="optional", labels=labels), report)
     if options.conflicts is not None:
@@ -61,8 +62,9 @@ def split(options: Options, report: Report) -> Result:
     folder = options.folder
     shares = options.parts if isinstance(options.parts, tuple) else ()
     if len(shares) not in _PARTS or not all(isinstance(each, int | float) and 0 < each < math.inf for each in shares):
-        problem = f"--parts must be two or three positive numbers, as in 60,20,20; got {options.parts!r}."
-        raise InputError(problem, parameter="parts")
+        raise InputError(
+            f"--parts must be two or three positive numbers, as in 60,20,20; got {options.parts!r}.", parameter="parts"
+        )
     check_outside(filter(None, (data, options.group)), folder)
     with report.working("reading", data):
         records = read_records(data, options.reading(), report.note)

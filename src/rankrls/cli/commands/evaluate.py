@@ -64,8 +64,7 @@ def _of_rows(options: Options, report: Report) -> Evaluated:
         if not options.by_pairs and options.label in (None, columns.get("label")):
             options.event = columns.get("event")  # times are censored, as in training
     for name in options.given("metrics", "per_query") if options.by_pairs else ():
-        problem = f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy."
-        raise InputError(problem, parameter=name)
+        raise InputError(f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy.", parameter=name)
     whole = options.all_rows and not options.scores  # else ids still say which row a score is of
     queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.all_rows else "required"
     reading = options.reading(queries=queries, labels="ignored" if options.pairs else "required")

@@ -312,8 +312,9 @@ def _check_together(options: Options) -> None:
         for other in options.given(*_EXCLUSIVE[one]):
             raise InputError(f"{flag(one)} and {flag(other)} cannot be used together.", parameter=one)
     if options.new is not None and not options.by_pairs:
-        problem = "--new is for preferences and censored times. For labelled rows, queries are held out."
-        raise InputError(problem, parameter="new")
+        raise InputError(
+            "--new is for preferences and censored times. For labelled rows, queries are held out.", parameter="new"
+        )
     if options.unlabelled is not None and options.method not in UNLABELLED:
         able = " or ".join(UNLABELLED)
         raise InputError(f"{options.method} cannot use unlabelled rows. Use --method {able}.", parameter="unlabelled")
@@ -484,8 +485,9 @@ def _on_device(X: Any, device: str | None) -> Any:
 
         return torch.asarray(X, device=device)
     except (ImportError, AssertionError, RuntimeError) as error:
-        problem = f"torch cannot compute on {device!r} here: {str(error).splitlines()[0]}."
-        raise InputError(problem, parameter="device") from None
+        raise InputError(
+            f"torch cannot compute on {device!r} here: {str(error).splitlines()[0]}.", parameter="device"
+        ) from None
 
 
 def _located(error: InputError, tables: Params) -> InputError:

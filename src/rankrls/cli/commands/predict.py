@@ -38,8 +38,9 @@ def _probabilities(options: Options, report: Report) -> Result:
     stored = stored_model(options.model)
     slope = vars(fitted_ranker(stored.whole)).get("win_slope_")
     if slope is None:
-        problem = "the model has no win probabilities. Fit it on votes, with held-out votes."
-        raise InputError(problem, file=str(options.model))
+        raise InputError(
+            "the model has no win probabilities. Fit it on votes, with held-out votes.", file=str(options.model)
+        )
     path = options.data if options.pairs is None else options.pairs
     with report.working("reading", path):
         sides = load_sides(path, options.left, options.right)
