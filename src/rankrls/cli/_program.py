@@ -71,7 +71,9 @@ def grid(text: str) -> Any:
 
 def assignment(text: str) -> tuple[str, Any]:
     """``name=value``, where the value is a literal of JSON or Python, several between commas, or a word."""
-    name, _, value = text.partition("=")
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not name=value.")
     return name.strip(), literal(value.strip())
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import rankrls
 from rankrls._arrays import on_device, to_host
-from rankrls._errors import InputError
+from rankrls._errors import InputError, did_you_mean
 from rankrls._shown import records
 from rankrls._typing import Params
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
@@ -332,8 +332,13 @@ def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
         parameters.setdefault("dictionary", "features")  # a command selects features, unless a kernel is given
     if options.method == "auto" and parameters.get("families") == "all" and not options.by_pairs:
         parameters.setdefault("scales", "all")  # predict has the queries
-    if "scoring" in estimator.get_params():
+    known = estimator.get_params()
+    if "scoring" in known:
         parameters["scoring"] = scoring
+    for name in parameters:
+        if name not in known:
+            problem = f"{cls.__name__} has no parameter {name!r}.{did_you_mean(name, known)}"
+            raise InputError(f"{problem} Its parameters are {', '.join(known)}.", parameter=name)
     estimator.set_params(**parameters)
     if options.by_pairs and not hasattr(estimator, "fit_pairs"):
         raise InputError(f"{cls.__name__} is fitted to labels, not to preferences.", parameter="method")
