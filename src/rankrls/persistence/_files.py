@@ -251,8 +251,8 @@ def _check_predicts(model: Any, size: int) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         scores = predict_by_query(model, X, np.zeros(2, dtype=int))
-    if not np.isfinite(scores).all():
-        raise InputError("The model does not predict finite scores.", parameter="model")
+    if len(scores) != 2 or not np.isfinite(scores).all():
+        raise InputError("The model does not predict a finite score for each row.", parameter="model")
 
 
 def _described(model: Any) -> Values:
