@@ -268,10 +268,6 @@ class Data(ABC):
     def held_out_attributes(self, scores: Any) -> Values:
         """Attributes of an estimator that are computed from held-out scores (observations, targets)."""
 
-    def measure_in_random_order(self, measure: Measure, scores: Array) -> float:
-        """Measure of held-out scores (items, targets) of shuffled rows; NaN if it does not depend on their order."""
-        return np.nan
-
     def given_rows(self, values: Array) -> Array:
         """Values of the items in the given rows; NaN for rows of weight zero."""
         if self.kept is None:
@@ -406,12 +402,6 @@ class LabelledItems(DataInMemory):
 
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
         return curve_of_queries(measure, self.Y, self.layout, self.weights, scores)
-
-    def measure_in_random_order(self, measure: Measure, scores: Array) -> float:
-        scored = np.flatnonzero(np.isfinite(scores).all(axis=1))
-        drawn = np.random.default_rng(0).permutation(scored)
-        rows = drawn[np.argsort(self.layout.codes[drawn], kind="stable")]  # each query at once is faster to find
-        return float(self.take(rows, items=False).evaluate(measure, scores[rows, None]).mean[0])
 
     def held_out_attributes(self, scores: Any) -> Values:
         here = to_device_of(self.given_rows(scores), self.X if self.like is None else self.like)

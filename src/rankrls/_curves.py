@@ -34,6 +34,8 @@ class Curve:
         The measure, and its standard error over the evaluated blocks; NaN if there is only one.
     per_block : ndarray of shape (blocks, values), optional
         Measure of each query or block.
+    shuffled : ndarray of shape (blocks, values), optional
+        The same if rows, whose order is that of equal scores, are shuffled.
     interval : ndarray of shape (2, values), optional
         Ends of a confidence interval of the measure.
     scores : callable, optional
@@ -45,6 +47,14 @@ class Curve:
     per_block: Array | None = None
     interval: Array | None = None
     scores: Callable[[int], Array] | None = None
+    shuffled: Array | None = None
+
+    @property
+    def shift(self) -> Array:
+        """Change of the mean if rows are shuffled."""
+        if self.per_block is None or self.shuffled is None:
+            return np.zeros(len(self.mean))
+        return mean_of_judged(self.shuffled) - mean_of_judged(self.per_block)
 
     @property
     def size(self) -> Array:
@@ -60,16 +70,27 @@ def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: A
     """
     for t in range(scores.shape[2]):
         scores[:, :, t] = tied(scores[:, :, t], layout)
-    targets = zip(Y.T, np.moveaxis(scores, 2, 0), strict=True)
-    found = [measure.per_query(y, given, layout, weights) for y, given in targets]
-    return _of_targets(found)
+    order = layout.order
+    sorted_weights = None if weights is None else weights[order]
+    targets = zip(np.ascontiguousarray(scores[order].T), Y[order].T, strict=True)
+    each = [measure.in_both_orders(f, y, layout.starts, weights=sorted_weights) for f, y in targets]
+    return _of_targets(np.stack(each))
 
 
-def _of_targets(each: Sequence[Array]) -> Curve:
-    """Curve of values (queries, values) of each target, averaged query by query."""
-    values = mean_of_judged(np.stack(each))
-    mean = mean_of_judged(np.stack([mean_of_judged(one) for one in each]))
-    return Curve(mean, mean_and_error(values)[1], values)
+def _of_targets(each: Array) -> Curve:
+    """Curve of values (targets, orders of rows, queries, values), averaged query by query."""
+    in_order, *shuffled = mean_of_judged(each)
+    mean = mean_of_judged(np.stack([mean_of_judged(one) for one in each[:, 0]]))
+    return Curve(mean, mean_and_error(in_order)[1], in_order, shuffled=shuffled[0] if shuffled else None)
+
+
+def joined(curves: Sequence[Curve]) -> Curve:
+    """Curve of the blocks of several curves, which have values of blocks."""
+    if len(curves) == 1:
+        return curves[0]
+    values = np.vstack([curve.per_block for curve in curves if curve.per_block is not None])
+    shuffled = [curve.shuffled for curve in curves if curve.shuffled is not None]
+    return Curve(*mean_and_error(values), values, shuffled=np.vstack(shuffled) if shuffled else None)
 
 
 def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array, *, by_item: bool) -> Curve:
@@ -129,20 +150,20 @@ AnyEvaluator: TypeAlias = Evaluator[Any]
 
 
 class QueryEvaluator(Evaluator[Array]):
-    """Evaluator of labelled items: the measure of each query of a part, (targets, queries, values)."""
+    """Evaluator of labelled items: the measure of each query of a part, (targets, orders, queries, values)."""
 
     def __call__(self, part: Any, scores: Array) -> Array:
         given = {"weights": part.weights, "places": part.rows}
         targets = zip(scores, part.y.T, strict=True)
-        return np.stack([self.measure.values(f, y, part.starts, **given) for f, y in targets])
+        return np.stack([self.measure.in_both_orders(f, y, part.starts, **given) for f, y in targets])
 
     def curve(self, found: Sequence[list[Array]], sizes: Index, folds: Sequence[Index] | None) -> Curve:
-        of_targets = np.concatenate([np.concatenate(parts, axis=1) for parts in found])
+        of_targets = np.concatenate([np.concatenate(parts, axis=2) for parts in found])
         if folds is not None:
             held = of_targets
-            of_targets = np.full((len(held), len(sizes), held.shape[2]), np.nan)
-            of_targets[:, np.concatenate(folds)] = held
-        return _of_targets(list(of_targets))
+            of_targets = np.full((*held.shape[:2], len(sizes), held.shape[3]), np.nan)
+            of_targets[:, :, np.concatenate(folds)] = held
+        return _of_targets(of_targets)
 
 
 class PreferenceEvaluator(Evaluator[tuple[Array, Array]]):

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
-from rankrls._errors import InputError, warn_of_cost
+from rankrls._curves import curve_of_queries
+from rankrls._errors import InputError, warn_of_cost, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text, table_text
 from rankrls._typing import AnyArray, Array, IdsLike, Index, PathLike, RandomState, Values, VectorLike
@@ -32,6 +33,7 @@ from rankrls.metrics._measure import (
     mean_and_error,
     named_measures,
     preference_accuracy,
+    row_order_warning,
 )
 from rankrls.models.parameters import number
 from rankrls.selection.search import progress
@@ -583,7 +585,25 @@ def evaluate_rows(
         docno=known(table.docids),
         per_query=True,
     )
+    _warn_of_row_order(names, convention, table.y[rows], scores[rows], known(table.qid), known(table.docids))
     return {name: evaluation_of_queries(of_queries) for name, of_queries in values.items()}
+
+
+def _warn_of_row_order(
+    measures: Sequence[MeasureLike], convention: str | None, y: Array, scores: Array, qid: Any, docno: Any, who: str = ""
+) -> None:
+    """Warn of the first measure that a random order of rows, which is that of equal scores, would change much."""
+    layout = query_layout(qid, len(y))
+    for measure in named_measures(measures, convention).values():
+        ordered = docno is not None and measure.choices.ties == "docno"
+        if ordered or measure.definition.over_pairs:
+            continue
+        curve = curve_of_queries(measure, y[:, None], layout, None, np.array(scores, np.float64)[:, None, None])
+        value, error, shift = (float(each[0]) for each in (curve.mean, curve.error, curve.shift))
+        warning = row_order_warning(measure, value, error, shift, "scores")
+        if warning is not None:
+            warn_user(warning.replace(message=f"{who}{warning.message}"))
+            return
 
 
 def evaluation_of_queries(per_query: Array) -> Evaluation:
@@ -853,6 +873,9 @@ def compare_rankings(
         n_resamples=n_resamples,
         random_state=random_state,
     )
+    labels = np.asarray(y_true)
+    for who, given in scores.items():
+        _warn_of_row_order(measures, convention, labels, np.asarray(given), qid, docno, f"Ranking {who!r}: ")
     return RankingReport(reports, tuple(layout.ids.tolist()), layout.counts, convention or "letor", confidence)
 
 

@@ -1021,7 +1021,7 @@ def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, va
     """Goodness of each alpha for each target, by held-out pairs or queries, (alphas, targets); greater is better."""
     if isinstance(plan, UnitsPlan):
         (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.folds)
-        means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)], axis=1)
+        means = np.stack([mean_of_judged(each[0]) for each in np.concatenate(chunks, axis=2)], axis=1)
         means[problem.unresolved(values)] = np.nan
         return means if plan.greater_is_better else -means
     (solver,) = problem.solvers

@@ -28,14 +28,14 @@ from rankrls._cached import cached_property
 from rankrls._checks import check_magnitude
 from rankrls._comparisons import ComparedItems, Data, Features, GraphSetting, LabelledItems, PerChunk
 from rankrls._compiled import limited_threads, n_threads, results_in_order, stream_threads
-from rankrls._curves import Curve
+from rankrls._curves import Curve, joined
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
 from rankrls._typing import AnyArray, Array, Index, Mask, Values
 from rankrls.io.dataset import Dataset, Part, check_whole_queries
 from rankrls.io.rows import Rows
-from rankrls.metrics._measure import Measure, MeasureLike, mean_and_error, named_measures
+from rankrls.metrics._measure import Measure, MeasureLike, named_measures
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.numerics.smoother import Equations, Smoother
@@ -210,15 +210,10 @@ def _held_out(
     return data.compared(setting)[0].hold_out(smoother, basis, alphas, per_chunk, None)
 
 
-def _validated(scorer: Scorer, measure: Measure, part: Part) -> Array:
-    """Measure of each query of a part under models fitted without it."""
+def _validated(scorer: Scorer, measure: Measure, part: Part) -> list[Curve]:
+    """Evaluation of models fitted without a part; none without rows of positive weight."""
     data = labelled_part(part)
-    scores = scorer(data.X)
-    if not data.n_rows:
-        return scores
-    per_query = data.evaluate(measure, scores[:, :, None]).per_block
-    assert per_query is not None
-    return per_query
+    return [data.evaluate(measure, scorer(data.X)[:, :, None])] if data.n_rows else []
 
 
 def _count_weighted(part: Part) -> int | None:
@@ -401,8 +396,7 @@ class StreamedValidationPlan(Plan):
         assert isinstance(problem, LeastSquaresProblem)
         (path,) = problem.path(values).paths
         task = partial(_validated, path.all_functions(), self.measure)
-        found = np.concatenate(list(map_parts(task, self.dataset.parts, self.executor)))
-        return Curve(*mean_and_error(found), found)
+        return joined([*chain.from_iterable(map_parts(task, self.dataset.parts, self.executor))])
 
 
 def streamed_plan(measure: Measure, validation: Dataset | None, executor: Executor | None) -> Plan:

@@ -89,3 +89,18 @@ def test_runs_and_judgements_of_trec_are_evaluated_and_compared_as_by_trec_eval(
             assert told.json["measures"][measure]["value"] == mean
             assert compared["measures"][measure]["values"][name]["value"] == mean
     assert "without results" in rankrls("evaluate", "--qrels", "qrels.txt", "b.run").err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_ranking_that_is_the_order_of_the_rows_is_noted(works, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"q": np.repeat(np.arange(40), 8), "y": np.tile([2, 1, 1, 0, 0, 0, 0, 0], 40)})
+    np.savetxt("coarse.txt", rng.random(320) < 0.2)
+    np.savetxt("fine.txt", rng.random(320))
+    table.to_csv("t.csv", index=False)
+    columns = ("--label", "y", "--qid", "q", "--metrics", "p@3")
+    for scores in ("coarse.txt", "fine.txt"):
+        said = works("evaluate", "t.csv", "--scores", scores, *columns).err
+        assert ("in a random order" in said) == (scores == "coarse.txt")
+    assert works("compare", "t.csv", "coarse.txt", "fine.txt", *columns).err.count("in a random order") == 1

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls.comparison import compare_rankings
 from rankrls.metrics import Measure
 
@@ -143,3 +143,21 @@ def test_page_is_whole_safe_and_alone(report):
     assert f"{report.measures['map'].means['a'].value:.4f} [" in text
     assert "Where it comes from" not in text
     assert "Where it comes from" in report.to_html(about={"data": "test.csv"})
+
+
+def test_a_ranking_that_is_the_order_of_the_rows_is_noticed():
+    """Half of the scores are equal in files whose relevant items come first."""
+    rng = np.random.default_rng(1)
+    y = np.tile([2.0, 1, 1, 0, 0, 0, 0, 0], 40)
+    qid = np.repeat(np.arange(40), 8)
+    scores = {"random": rng.normal(size=320), "coarse": (rng.random(320) < 0.2).astype(float)}
+    measures = ["disagreement", "ndcg@5", "map"]
+    with pytest.warns(InputWarning, match="Ranking 'coarse'.* ndcg@5 is .*in a random order") as caught:
+        found = compare_rankings(y, scores, qid=qid, measures=measures, n_resamples=10)
+    assert [warning.message.parameter for warning in caught] == ["scores"]
+    assert f"{found.measures['ndcg@5'].means['coarse'].value:.3f}" in str(caught[0].message)
+    mixed = rng.permutation(320)
+    shuffled = {name: of_rows[mixed] for name, of_rows in scores.items()}
+    compare_rankings(y[mixed], shuffled, qid=qid[mixed], measures=measures, n_resamples=10)
+    compare_rankings(y, scores, qid=qid, measures=[Measure("ndcg", ties="average"), Measure("tau")], n_resamples=10)
+    compare_rankings(y, scores, qid=qid, measures=["ndcg"], convention="trec", docno=mixed, n_resamples=10)

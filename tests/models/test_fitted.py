@@ -7,13 +7,14 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 import rankrls
-from rankrls import InputError, InputWarning, RankRLSCV
+from rankrls import CGRankRLS, InputError, InputWarning, RankRLSCV, RankSVMCV
 from rankrls.metrics import Measure
 from rankrls.preprocessing import TableEncoder
 from tests.models.oracles import ranking_data
+from tests.streaming.arrays import array_dataset
 
 X, Y, QID = ranking_data(80)
 SMALL = {
@@ -107,20 +108,55 @@ def test_nothing_of_an_earlier_fit_is_left():
     assert not hasattr(model, "coef_")
 
 
-@pytest.mark.parametrize("measure", ["ndcg@10", "map"])
-def test_rows_in_the_order_of_their_labels_are_noticed(measure):
+def relevant_first():
     """Features of noise that are mostly equal: the order of the file is then the ranking."""
     rng = np.random.default_rng(0)
     X = (rng.random((200, 2)) < 0.1).astype(float)
-    y = np.tile([3.0, 2, 1, 0, 0, 0, 0, 0, 0, 0], 20)
-    qid = np.repeat(np.arange(20), 10)
-    model = RankRLSCV(scoring=measure)
+    return X, np.tile([3.0, 2, 1, 0, 0, 0, 0, 0, 0, 0], 20), np.repeat(np.arange(20), 10), rng.permutation(200)
+
+
+def in_parts(model, X, y, qid):
+    """A fit of a dataset of three parts. Mixed rows are sorted by query first."""
+    rows = np.argsort(qid, kind="stable")
+    return model.fit_dataset(array_dataset(X[rows], y[rows], qid[rows], cuts=(60, 150)))
+
+
+def on_parts(model, X, y, qid):
+    """The same, evaluated on another dataset of parts."""
+    rows = np.argsort(qid, kind="stable")
+    data = array_dataset(X[rows], y[rows], qid[rows], cuts=(60, 150))
+    return model.fit_dataset(data, validation=data)
+
+
+def with_validation(model, X, y, qid):
+    return model.fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)
+
+
+def of_rows(model, X, y, qid):
+    return model.fit(X, y, qid=qid)
+
+
+WAYS = {
+    "queries": (RankRLSCV(), of_rows),
+    "validation data": (RankRLSCV(), with_validation),
+    "parts": (RankRLSCV(), in_parts),
+    "parts of validation data": (RankRLSCV(), on_parts),
+    "refits": (RankSVMCV((1.0,)), of_rows),
+    "iterations": (CGRankRLS((1.0, 10.0, 100.0), selection="tikhonov"), of_rows),
+}
+
+
+@pytest.mark.parametrize("measure", ["ndcg@10", "map"])
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_in_the_order_of_their_labels_are_noticed(way, measure):
+    X, y, qid, mixed = relevant_first()
+    model, fit = WAYS[way]
+    model = clone(model).set_params(scoring=measure)
     for order in (slice(None), slice(None, None, -1)):
         with pytest.warns(InputWarning, match=f"{measure} is .*in a random order") as caught:
-            model.fit(X[order], y[order], qid=qid[order])
+            fit(model, X[order], y[order], qid[order])
         assert [warning.message.parameter for warning in caught] == ["scoring"]
         assert f"{model.best_score_:.3f}" in str(caught[0].message)
-    mixed = rng.permutation(200)
-    model.fit(X[mixed], y[mixed], qid=qid[mixed])
-    RankRLSCV(scoring=Measure("ndcg", k=10, ties="average")).fit(X, y, qid=qid)
-    RankRLSCV().fit(X, y, qid=qid)
+    fit(model, X[mixed], y[mixed], qid[mixed])
+    fit(model.set_params(scoring=Measure("ndcg", k=10, ties="average")), X, y, qid)
+    fit(model.set_params(scoring="disagreement"), X, y, qid)

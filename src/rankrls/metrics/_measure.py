@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._checks import array_of, check_count, check_finite, check_word, numbers_of, refuse_where, vector_of
-from rankrls._errors import InputError, did_you_mean
+from rankrls._errors import InputError, InputWarning, did_you_mean
 from rankrls._preferences import check_preferences
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import AnyArray, Array, IdsLike, Index, LabelsLike, Mask, Values, VectorLike
@@ -25,6 +25,8 @@ ByDocument = Mapping[str, Mapping[str, float]]
 RUN_MEASURES = ("map", "ndcg@10", "p@10", "recall@100", "mrr", "bpref")
 _NAME = re.compile(r"\s*([a-z_-]*?)(?:_cut|_?at)?(?:(?:\s*[@_.]\s*|:top=)?([0-9]+))?\s*")
 """Pattern of names in lower case, also in other tools: ndcg@10, ndcg_cut_10, p_5, precisionat:top=5."""
+_MANY = 3.0
+"""Number of standard errors that a random order of rows rarely changes."""
 _MOST = float(np.finfo(np.float32).max)
 _OTHER_NAMES = {
     "hit": "success",
@@ -278,6 +280,23 @@ class Measure:
         if not self.definition.over_pairs:
             chunk = chunk.in_order(y if self.choices.ties == "worst" else places)
         return self.definition.compute(chunk)
+
+    def in_both_orders(
+        self, scores: Array, y: Array, starts: Index, *, weights: Array | None = None, places: AnyArray | None = None
+    ) -> Array:
+        """Values as of :meth:`values`, and those of shuffled rows if they may differ, (orders, queries, columns).
+
+        Equal scores are ranked in the order of rows, of which measures over pairs are independent. The values of a
+        random order and of its reverse are averaged, which halves the standard deviation due to it.
+        """
+        values = self.values(scores, y, starts, weights=weights, places=places)
+        if self.definition.over_pairs:
+            return values[None]
+        shuffled = values
+        if _has_equal_scores(scores, starts):
+            order = np.random.default_rng(len(y)).permutation(len(y))
+            shuffled = np.mean([self.values(scores, y, starts, places=each) for each in (order, -order)], axis=0)
+        return np.stack((values, shuffled))
 
     def per_query(
         self,
@@ -642,6 +661,23 @@ def labelled_rows(y: Any, scores: Any, qid: IdsLike | None, weights: Any) -> tup
     qid = None if qid is None else query_layout(qid, len(labels)).codes[known]
     weights = check_weights(weights, len(labels))
     return labels[known], np.asarray(scores)[known], qid, None if weights is None else weights[known]
+
+
+def _has_equal_scores(scores: Array, starts: Index) -> bool:
+    """Whether any query has equal scores in any column of (columns, rows)."""
+    queries = (np.sort(scores[:, a:b], axis=1) for a, b in pairwise(starts.tolist()))
+    return any((query[:, 1:] == query[:, :-1]).any() for query in queries)
+
+
+def row_order_warning(
+    measure: Measure, value: float, error: float, shift: float, parameter: str = "scoring"
+) -> InputWarning | None:
+    """Warning that a random order of rows, which is that of equal scores, changes a mean by many standard errors."""
+    if not abs(shift) > _MANY * error:
+        return None
+    problem = f"Equal scores are ranked in row order, where {measure} is {value:.3f}"
+    remedy = "Shuffle the rows, or set ties of rankrls.metrics.Measure."
+    return InputWarning(f"{problem}; in a random order it is {value + shift:.3f}. {remedy}", parameter=parameter)
 
 
 def check_one_score_per_label(scores: Any, labels: AnyArray) -> None:

@@ -16,6 +16,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._rows import column_scales
 from rankrls._typing import Array, FoldsLike, Index, Matrix, RandomState
 from rankrls.kernels import Kernel
+from rankrls.metrics._measure import row_order_warning
 from rankrls.models.fitted import Fitted, NotConverged, described
 from rankrls.models.parameters import (
     GRAPH,
@@ -312,7 +313,7 @@ class CGSpec(Spec):
         alpha = float(surface.alphas[k])
         order = np.argsort(surface.alphas)
         goodness = surface.sign * surface.readings()["mean_score"][order]
-        score, error = surface.at_best()
+        score, error, shift = surface.at_best()
         at_edge = bool(at_open_end(int(np.flatnonzero(order == k)[0]), goodness, 1.0) and np.isfinite(score))
         # verifies convergence, which changes the status
         warning = next(self._warnings(surface, data, at_edge=at_edge), None)
@@ -335,7 +336,7 @@ class CGSpec(Spec):
             selection_=described(held_out, data),
             held_out_scores_=None,
         )
-        return fitted if warning is None else fitted.with_warnings(warning)
+        return fitted.with_warnings(warning, row_order_warning(self.required_measure, score, error, shift))
 
     def _warnings(self, surface: Surface, data: Data, *, at_edge: bool) -> Iterator[InputWarning]:
         """Differences between the model and what was requested, causes before their effects."""

@@ -13,7 +13,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Solutions
 from rankrls._typing import AnyArray, Array, Matrix, Params, Values
 from rankrls.kernels import Kernel
-from rankrls.metrics import Measure
+from rankrls.metrics._measure import row_order_warning
 from rankrls.numerics.scorer import Basis, Scorer
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan
@@ -21,8 +21,6 @@ from rankrls.selection.search import SearchState
 
 FORMAT_VERSION = 5
 """Version of the attributes of fitted models, for pickles and model files."""
-_MANY = 3.0
-"""Number of standard errors that the order of rows does not change if it is random."""
 
 
 class FormatVersionError(InputError):
@@ -87,9 +85,9 @@ class Fitted:
             known["basis_indices_"] = data.given_numbers(basis.numbers)
         return cls(data, known)
 
-    def with_warnings(self, *warnings: Warning) -> Fitted:
-        """A copy with more warnings."""
-        return replace(self, warnings=(*self.warnings, *warnings))
+    def with_warnings(self, *warnings: Warning | None) -> Fitted:
+        """A copy with more warnings, without None."""
+        return replace(self, warnings=(*self.warnings, *filter(None, warnings)))
 
     def chosen_by(self, plan: Plan, data: Data, found: SearchState[Solutions]) -> Fitted:
         """A copy with the results of the selection; held-out scores are those of the rows of ``data``."""
@@ -108,10 +106,10 @@ class Fitted:
         }
         if found.best_scores is not None:
             choice |= data.held_out_attributes(found.best_scores)
-        lost = () if found.lost_feature is None else (lost_feature_warning(data, found.lost_feature),)
-        tied = row_order_warnings(plan.measure, data, found)
+        lost = None if found.lost_feature is None else lost_feature_warning(data, found.lost_feature)
+        tied = row_order_warning(plan.measure, found.best_score, found.best_error, found.best_shift)
         # attributes set by the solver itself take precedence
-        return replace(self, attributes={**choice, **self.attributes}).with_warnings(*lost, *tied)
+        return replace(self, attributes={**choice, **self.attributes}).with_warnings(lost, tied)
 
 
 class ChosenAttributes:
@@ -165,18 +163,6 @@ def _stored(values: Matrix, like: Matrix) -> Matrix:
 def described(description: str, data: Data) -> str:
     """Description of the selection, including a correction of clicks."""
     return description if data.propensities is None else f"{description}, clicks weighted by inverse propensities"
-
-
-def row_order_warnings(measure: Measure, data: Data, found: SearchState[Solutions]) -> tuple[InputWarning, ...]:
-    """Warning that a random order of rows, which orders equal scores, changes the measure by many standard errors."""
-    if found.best_scores is None or measure.definition.over_pairs:  # measures of pairs do not see the order
-        return ()
-    score = data.measure_in_random_order(measure, found.best_scores)
-    if not abs(found.best_score - score) > _MANY * found.best_error:
-        return ()
-    problem = f"Equal held-out scores are ranked in row order, where {measure} is {found.best_score:.3f}"
-    remedy = "Shuffle the rows, or set ties of rankrls.metrics.Measure."
-    return (InputWarning(f"{problem}; in a random order it is {score:.3f}. {remedy}", parameter="scoring"),)
 
 
 def lost_feature_warning(data: Data, feature: int) -> InputWarning:

@@ -10,10 +10,9 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from rankrls._comparisons import DataInMemory, GraphSetting
-from rankrls._curves import Curve, scale_of
+from rankrls._curves import Curve, joined
 from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.kernels import Kernel
-from rankrls.metrics._measure import mean_and_error
 from rankrls.numerics.krylov import (
     FeatureSystem,
     KernelSystem,
@@ -80,12 +79,15 @@ class Watched(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Measure of every alpha after an iteration, its standard error, the scale of its rounding, and that of blocks."""
+    """Measure of every alpha after an iteration, its standard error, the scale of its rounding, that of blocks, and its
+    change if rows are shuffled.
+    """
 
     mean: Array
     error: Array
     size: Array
     values: Array
+    shift: Array
 
 
 @dataclass(eq=False)
@@ -185,12 +187,13 @@ class Surface:
         """Columns among which a model is selected."""
         return self._columns if self.every_iteration else self._columns[-1:]
 
-    def at_best(self) -> tuple[float, float]:
-        """Measure of the selected model and its standard error."""
+    def at_best(self) -> tuple[float, float, float]:
+        """Measure of the selected model, its standard error, and its change if rows are shuffled."""
         if not self._columns:
-            return np.nan, np.nan
+            return np.nan, np.nan, np.nan
         column = self._columns[self._row]
-        return float(column.mean[self.best[0]]), float(column.error[self.best[0]])
+        mean, error, shift = (float(each[self.best[0]]) for each in (column.mean, column.error, column.shift))
+        return mean, error, shift
 
     def solutions(self) -> list[Array]:
         """Coefficients of the best entry, one array per target."""
@@ -229,16 +232,14 @@ class Surface:
 
     def _record(self, curves: list[Curve]) -> None:
         """Record the current measures, and mark the best point so far."""
-        mean = curves[0].mean
-        error = curves[0].error
-        size = curves[0].size
-        values = np.vstack([curve.per_block for curve in curves if curve.per_block is not None])
-        if len(curves) > 1:
-            mean, error = mean_and_error(values)
-            size = scale_of(values)
+        curve = joined(curves)
+        mean = curve.mean
+        size = curve.size
+        values = curve.per_block
+        assert values is not None
         check_evaluated(mean)
         blocks = runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS)
-        self._columns.append(Column(mean, error, size, blocks))
+        self._columns.append(Column(mean, curve.error, size, blocks, curve.shift))
         goodness = self.sign * mean
         better = is_better(goodness, self._own_best, size)
         self._improved[better] = self.iteration

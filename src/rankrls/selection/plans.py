@@ -12,13 +12,13 @@ import numpy as np
 
 from rankrls._arrays import host_only
 from rankrls._comparisons import Data, DataInMemory, GraphSetting, LabelledItems, PreferredItems
-from rankrls._curves import Curve, ItemFold, judged_queries, of_item_folds
+from rankrls._curves import Curve, ItemFold, joined, judged_queries, of_item_folds
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem, Solutions
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import take_items
 from rankrls._typing import Array, ExactFoldsLike, Index, Matrix
-from rankrls.metrics._measure import Measure, mean_and_error, mean_of_judged
+from rankrls.metrics._measure import Measure, mean_of_judged
 from rankrls.numerics.concordance import (
     CONFIDENCE,
     concordance_interval,
@@ -182,8 +182,11 @@ class UnitsPlan(Plan):
         scores[rows] = held
         found.mean[problem.unresolved(values)] = np.nan
         each_query = np.full((known.n_queries, len(values)), np.nan)
-        each_query[query_layout(known.layout.codes[rows], len(rows)).ids] = found.per_block
-        return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
+        shuffled = each_query.copy()
+        queries = query_layout(known.layout.codes[rows], len(rows)).ids
+        each_query[queries] = found.per_block
+        shuffled[queries] = found.per_block if found.shuffled is None else found.shuffled
+        return replace(found, per_block=each_query, shuffled=shuffled, scores=lambda k: scores[:, k])
 
 
 class GroupsPlan(UnitsPlan):
@@ -372,13 +375,10 @@ class PairsPlan(Plan):
 
 def curve_of_refits(plan: Plan, data: DataInMemory, candidate: AnyCandidate, values: Array) -> Curve:
     """Curve from a model of each split."""
-    found = []
+    curves = []
     for split in plan.splits(data):
-        curve = split.data.evaluate(plan.measure, scores_of_refit(data, candidate, split, values))
-        assert curve.per_block is not None
-        found.append(curve.per_block)
-    every = np.vstack(found)
-    return Curve(*mean_and_error(every), every)
+        curves.append(split.data.evaluate(plan.measure, scores_of_refit(data, candidate, split, values)))
+    return joined(curves)
 
 
 def scores_of_refit(data: DataInMemory, candidate: AnyCandidate, split: Split, values: Array) -> Array:

@@ -109,6 +109,7 @@ class SearchState(Generic[S]):
     lost_feature: int | None = None
     best_block_scores: Array | None = None
     best_scores: Array | None = None
+    best_shift: float = 0.0
     at_edge: bool = False
     per_block: list[Array | None] = field(default_factory=list)
     _top: float = -np.inf
@@ -134,6 +135,7 @@ class SearchState(Generic[S]):
         self.best_value, self.best_score, self.best_error = (float(c[k]) for c in columns[:3])
         self.best_block_scores = None if curve.per_block is None else curve.per_block[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores(k)
+        self.best_shift = float(curve.shift[k])
         self.at_edge = bool(at_open_end(k, goodness, curve.size[k]))
         return True
 
