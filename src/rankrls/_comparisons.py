@@ -259,11 +259,6 @@ class Data(ABC):
         """Number of rows and columns of X; for objects, both are the number of objects."""
         return (len(self.X), len(self.X)) if isinstance(self.X, list) else self.X.shape
 
-    @property
-    def blocks_are_queries(self) -> bool:
-        """Whether values of held-out blocks are per query or group of preferences."""
-        return True
-
     @abstractmethod
     def held_out_attributes(self, scores: Any) -> Values:
         """Attributes of an estimator that are computed from held-out scores (observations, targets)."""
@@ -490,10 +485,6 @@ class PreferredItems(DataInMemory):
         """A subset of the preferences. All items stay: their numbers are those that predictions are made for."""
         return replace(self, preferences=self.preferences.take(observations))
 
-    @property
-    def blocks_are_queries(self) -> bool:
-        return self.new != "items"
-
     def items_of(self, observations: Index) -> Index | slice:
         """All items: their numbers are those that predictions are made for."""
         return slice(None)
@@ -515,8 +506,8 @@ class PreferredItems(DataInMemory):
 
     def as_one_group(self) -> Self:
         """These preferences as a single group."""
-        groups = np.zeros(self.preferences.n_rows, dtype=np.intp)
-        return replace(self, preferences=replace(self.preferences, groups=groups))
+        table = self.preferences
+        return replace(self, preferences=replace(table, groups=np.zeros_like(table.winners)))
 
     def watch(self, observations: Index) -> tuple[Index, Self]:
         """Items of some preferences, ascending, and these preferences between only them, without features."""

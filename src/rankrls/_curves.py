@@ -32,10 +32,10 @@ class Curve:
     ----------
     mean, error : ndarray of shape (values,)
         The measure, and its standard error over the evaluated blocks; NaN if there is only one.
-    per_block : ndarray of shape (blocks, values), optional
-        Measure of each query or block.
-    shuffled : ndarray of shape (blocks, values), optional
-        The same if rows, whose order is that of equal scores, are shuffled.
+    per_block : ndarray of shape (blocks, values)
+        Measure of each query, item or block.
+    shift : ndarray of shape (values,), optional
+        Change of the mean if rows, whose order is that of equal scores, are shuffled.
     interval : ndarray of shape (2, values), optional
         Ends of a confidence interval of the measure.
     scores : callable, optional
@@ -44,22 +44,19 @@ class Curve:
 
     mean: Array
     error: Array
-    per_block: Array | None = None
+    per_block: Array
     interval: Array | None = None
     scores: Callable[[int], Array] | None = None
-    shuffled: Array | None = None
+    shift: Array | None = None
 
-    @property
-    def shift(self) -> Array:
-        """Change of the mean if rows are shuffled."""
-        if self.per_block is None or self.shuffled is None:
-            return np.zeros(len(self.mean))
-        return mean_of_judged(self.shuffled) - mean_of_judged(self.per_block)
+    def shift_of(self, k: int) -> float:
+        """Change of the mean of value number k, 0 if the order of rows has no effect."""
+        return 0.0 if self.shift is None else float(self.shift[k])
 
     @property
     def size(self) -> Array:
-        """Mean absolute value of the averaged values, 1 for shares of pairs; rounding errors are relative to it."""
-        return np.ones(len(self.mean)) if self.per_block is None else scale_of(self.per_block)
+        """Mean absolute value of the averaged values without NaN; rounding errors are relative to it."""
+        return np.nan_to_num(mean_of_judged(np.abs(self.per_block)))
 
 
 def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: Array | None, scores: Array) -> Curve:
@@ -79,18 +76,18 @@ def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: A
 
 def _of_targets(each: Array) -> Curve:
     """Curve of values (targets, orders of rows, queries, values), averaged query by query."""
-    in_order, *shuffled = mean_of_judged(each)
+    values = mean_of_judged(each)
     mean = mean_of_judged(np.stack([mean_of_judged(one) for one in each[:, 0]]))
-    return Curve(mean, mean_and_error(in_order)[1], in_order, shuffled=shuffled[0] if shuffled else None)
+    return Curve(mean, mean_and_error(values[0])[1], values[0], shift=mean_of_judged(values[-1] - values[0]))
 
 
 def joined(curves: Sequence[Curve]) -> Curve:
-    """Curve of the blocks of several curves, which have values of blocks."""
+    """Curve of the blocks of several curves."""
     if len(curves) == 1:
         return curves[0]
-    values = np.vstack([curve.per_block for curve in curves if curve.per_block is not None])
-    shuffled = [curve.shuffled for curve in curves if curve.shuffled is not None]
-    return Curve(*mean_and_error(values), values, shuffled=np.vstack(shuffled) if shuffled else None)
+    values = np.vstack([curve.per_block for curve in curves])
+    shifts = [curve.shift for curve in curves if curve.shift is not None]
+    return Curve(*mean_and_error(values), values, shift=mean_of_judged(np.stack(shifts)) if shifts else None)
 
 
 def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array, *, by_item: bool) -> Curve:
@@ -110,11 +107,6 @@ def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array
         share = ratio(sums.sum(axis=0), totals.sum(axis=0))
         values = share + len(starts) * ratio(sums - totals * share, totals.sum(axis=0))
     return Curve(*mean_and_error(values), values)
-
-
-def scale_of(values: Array) -> Array:
-    """Mean absolute value of each column without NaN: the scale of rounding errors of its average."""
-    return np.nan_to_num(mean_of_judged(np.abs(values)))
 
 
 def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:

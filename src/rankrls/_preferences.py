@@ -69,10 +69,10 @@ class PreferenceTable:
         return items, replace(self.take(rows), winners=winners, losers=losers, n_items=len(items))
 
     def runs(self, most: int) -> Index:
-        """First preference of each of at most ``most`` runs of whole groups, whose preferences are adjacent."""
+        """First preference of each of up to ``most`` runs of whole groups, whose preferences are adjacent."""
         numbers = np.arange(self.n_rows) if self.groups is None else self.groups
         firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
-        return firsts[:: max(-(-len(firsts) // most), 1)]
+        return firsts[:: 1 + len(firsts) // most]
 
 
 def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, weight: Any) -> PreferenceTable:

@@ -585,22 +585,22 @@ def evaluate_rows(
         docno=known(table.docids),
         per_query=True,
     )
-    _warn_of_row_order(names, convention, table.y[rows], scores[rows], known(table.qid), known(table.docids))
+    named = named_measures(names, convention).values()
+    _warn_of_row_order(named, table.y[rows], scores[rows], known(table.qid), known(table.docids))
     return {name: evaluation_of_queries(of_queries) for name, of_queries in values.items()}
 
 
 def _warn_of_row_order(
-    measures: Sequence[MeasureLike], convention: str | None, y: Array, scores: Array, qid: Any, docno: Any, who: str = ""
+    measures: Iterable[Measure], y: Array, scores: Array, qid: Any, docno: Any, who: str = ""
 ) -> None:
     """Warn of the first measure that a random order of rows, which is that of equal scores, would change much."""
     layout = query_layout(qid, len(y))
-    for measure in named_measures(measures, convention).values():
+    for measure in measures:
         ordered = docno is not None and measure.choices.ties == "docno"
         if ordered or measure.definition.over_pairs:
             continue
         curve = curve_of_queries(measure, y[:, None], layout, None, np.array(scores, np.float64)[:, None, None])
-        value, error, shift = (float(each[0]) for each in (curve.mean, curve.error, curve.shift))
-        warning = row_order_warning(measure, value, error, shift, "scores")
+        warning = row_order_warning(measure, float(curve.mean[0]), float(curve.error[0]), curve.shift_of(0), "scores")
         if warning is not None:
             warn_user(warning.replace(message=f"{who}{warning.message}"))
             return
@@ -864,18 +864,18 @@ def compare_rankings(
         found: Array = measure(y_true, scores[who], qid=qid, docno=docno, per_query=True)
         return found
 
+    named = named_measures(measures, convention)
     reports = _compared(
         values_of,
         list(scores),
-        named_measures(measures, convention),
+        named,
         baseline=baseline,
         confidence=confidence,
         n_resamples=n_resamples,
         random_state=random_state,
     )
-    labels = np.asarray(y_true)
     for who, given in scores.items():
-        _warn_of_row_order(measures, convention, labels, np.asarray(given), qid, docno, f"Ranking {who!r}: ")
+        _warn_of_row_order(named.values(), np.asarray(y_true), np.asarray(given), qid, docno, f"Ranking {who!r}: ")
     return RankingReport(reports, tuple(layout.ids.tolist()), layout.counts, convention or "letor", confidence)
 
 

@@ -1014,7 +1014,7 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
         values = problem.axis() if spec.grid is None else spec.grid
         found.append(np.fmax.reduce(_goodness(plan, problem, graph, values)))
     best: Array = np.fmax.reduce(np.stack(found))
-    return best if plan.greater_is_better else -best
+    return best if plan.measure.greater_is_better else -best
 
 
 def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array) -> Array:
@@ -1023,7 +1023,7 @@ def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, va
         (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.folds)
         means = np.stack([mean_of_judged(each[0]) for each in np.concatenate(chunks, axis=2)], axis=1)
         means[problem.unresolved(values)] = np.nan
-        return means if plan.greater_is_better else -means
+        return means if plan.measure.greater_is_better else -means
     (solver,) = problem.solvers
     share = held_out_concordance(solver.smoother, graph, solver.features, values, problem.setting.balance)[0].T
-    return share if plan.greater_is_better else share - 1.0
+    return share if plan.measure.greater_is_better else share - 1.0

@@ -387,10 +387,7 @@ class StreamedValidationPlan(Plan):
 
     dataset: Dataset
     executor: Executor | None
-
-    @property
-    def mutual(self) -> bool:
-        return False
+    folds: tuple[()] = ()
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         assert isinstance(problem, LeastSquaresProblem)

@@ -190,7 +190,7 @@ def test_one_ranking_is_judged_by_pairs_or_folds() -> None:
     X, y, _ = _data(queries=8)
     pairs = AutoRankRLS(scoring="disagreement", n_basis=30).fit(X, y)
     assert pairs.selection_.startswith("leave-pair-out")
-    assert np.isnan(pairs.optimism_)
+    assert 0.0 < pairs.optimism_ < 0.1
     with pytest.warns(InputWarning, match="first positions"):
         folds = AutoRankRLS(n_basis=30).fit(X, y)
     assert folds.selection_.startswith("5 folds")

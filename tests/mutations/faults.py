@@ -64,7 +64,10 @@ FAULTS = [
     *_planted(
         "_curves.py",
         "selection/test_rules.py",
-        ("np.nan_to_num(mean_of_judged(np.abs(values)))", "np.nan_to_num(np.abs(values)).mean(axis=0)"),
+        (
+            "np.nan_to_num(mean_of_judged(np.abs(self.per_block)))",
+            "np.nan_to_num(np.abs(self.per_block)).mean(axis=0)",
+        ),
     ),
     *_planted(
         "selection/search.py",
@@ -117,7 +120,7 @@ FAULTS = [
     *_planted(
         "selection/plans.py",
         "model_selection/test_leave_pair_out.py selection/test_plans.py",
-        ("interval=1.0 - found.interval[::-1]", "interval=1.0 - found.interval"),
+        ("1.0 - found.interval[::-1]", "1.0 - found.interval"),
     ),
     *_planted(
         "selection/plans.py",
@@ -176,7 +179,7 @@ FAULTS = [
     *_planted(
         "_curves.py",
         "selection/test_least_squares.py",
-        ("of_targets[:, np.concatenate(folds)] = held", "of_targets[:, np.sort(np.concatenate(folds))] = held"),
+        ("of_targets[:, :, np.concatenate(folds)] = held", "of_targets[:, :, np.sort(np.concatenate(folds))] = held"),
     ),
     *_planted(
         "selection/least_squares.py",

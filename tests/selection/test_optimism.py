@@ -72,9 +72,10 @@ def test_what_is_drawn_adds_little_to_the_bias():
     assert bias_of_choice(blocks + [0.0, 0.1], 1, best, mutual=False) == 0.0
 
 
-def test_there_is_none_without_values_of_queries():
+def test_there_is_none_of_two_blocks():
     results = SearchState(True, "best")
-    results.add({}, np.arange(3.0), Curve(np.array([0.1, 0.3, 0.2]), np.full(3, np.nan)))
+    values = np.array([[0.1, 0.3, 0.2], [0.2, 0.1, 0.3]])
+    results.add({}, np.arange(3.0), Curve(values.mean(axis=0), np.full(3, np.nan), values))
     assert np.isnan(search_bias(results))
 
 
@@ -157,3 +158,19 @@ def test_the_choice_among_models_of_new_items_and_its_bias_are_one_half_on_noise
         corrected.append(model.best_score_ - model.optimism_)
     assert np.mean(scores) > 0.53
     assert np.mean(corrected) == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("labels", ["numbers", "two labels"])
+def test_the_choice_by_pairs_of_one_ranking_and_its_bias_are_one_half_on_noise(labels):
+    """Averages alone say nothing of the bias: without the values of items this is .45."""
+    scores, corrected = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(60, 10)), rng.normal(size=60) if labels == "numbers" else rng.permutation(60) % 2
+        model = RankRLSCV(kernel="rbf", gamma=(0.01, 0.1, 1.0)).fit(X, y)
+        assert model.selection_ == "leave-pair-out over 60 items"
+        assert model.query_scores_ is None
+        scores.append(model.best_score_)
+        corrected.append(model.best_score_ + model.optimism_)
+    assert np.mean(scores) < 0.475
+    assert abs(np.mean(corrected) - 0.5) < 3.0 * np.std(corrected) / np.sqrt(40)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankrls._curves import Curve, scale_of
+from rankrls._curves import Curve
 from rankrls.selection.search import RULES, SearchState
 
 
@@ -43,13 +43,17 @@ def test_rounding_does_not_decide(name):
 
 def test_rounding_does_not_decide_between_candidates():
     found = SearchState(True, "best")
-    assert found.add({"kernel": "linear"}, np.ones(1), Curve(np.array([0.5]), np.zeros(1)))
-    assert not found.add({"kernel": "rbf"}, np.ones(1), Curve(np.array([0.5 + 1e-13]), np.zeros(1)))
+    assert found.add({"kernel": "linear"}, np.ones(1), Curve(np.array([0.5]), np.zeros(1), np.array([[0.5]])))
+    assert not found.add(
+        {"kernel": "rbf"}, np.ones(1), Curve(np.array([0.5 + 1e-13]), np.zeros(1), np.array([[0.5 + 1e-13]]))
+    )
     assert found.best_choices == {"kernel": "linear"}
-    assert found.add({"kernel": "laplacian"}, np.ones(1), Curve(np.array([0.5 + 1e-6]), np.zeros(1)))
+    assert found.add(
+        {"kernel": "laplacian"}, np.ones(1), Curve(np.array([0.5 + 1e-6]), np.zeros(1), np.array([[0.5 + 1e-6]]))
+    )
     assert found.best_index == 2
 
 
 def test_rounding_is_relative_to_the_values_that_are_there():
     values = np.array([[1.0, np.nan, -2.0], [-3.0, np.nan, np.nan], [np.nan, np.nan, 4.0]])
-    assert scale_of(values).tolist() == [2.0, 0.0, 3.0]
+    assert Curve(np.zeros(3), np.zeros(3), values).size.tolist() == [2.0, 0.0, 3.0]

@@ -284,19 +284,17 @@ class Measure:
     def in_both_orders(
         self, scores: Array, y: Array, starts: Index, *, weights: Array | None = None, places: AnyArray | None = None
     ) -> Array:
-        """Values as of :meth:`values`, and those of shuffled rows if they may differ, (orders, queries, columns).
+        """Values as of :meth:`values`, and those of shuffled rows, (2, queries, columns).
 
         Equal scores are ranked in the order of rows, of which measures over pairs are independent. The values of a
         random order and of its reverse are averaged, which halves the standard deviation due to it.
         """
         values = self.values(scores, y, starts, weights=weights, places=places)
-        if self.definition.over_pairs:
-            return values[None]
-        shuffled = values
-        if _has_equal_scores(scores, starts):
-            order = np.random.default_rng(len(y)).permutation(len(y))
-            shuffled = np.mean([self.values(scores, y, starts, places=each) for each in (order, -order)], axis=0)
-        return np.stack((values, shuffled))
+        if self.definition.over_pairs or not _has_equal_scores(scores, starts):
+            return np.stack((values, values))
+        order = np.random.default_rng(len(y)).permutation(len(y))
+        shuffled = [self.values(scores, y, starts, places=each) for each in (order, -order)]
+        return np.stack((values, np.mean(shuffled, axis=0)))
 
     def per_query(
         self,
@@ -665,8 +663,7 @@ def labelled_rows(y: Any, scores: Any, qid: IdsLike | None, weights: Any) -> tup
 
 def _has_equal_scores(scores: Array, starts: Index) -> bool:
     """Whether any query has equal scores in any column of (columns, rows)."""
-    queries = (np.sort(scores[:, a:b], axis=1) for a, b in pairwise(starts.tolist()))
-    return any((query[:, 1:] == query[:, :-1]).any() for query in queries)
+    return any((np.diff(np.sort(scores[:, a:b], axis=1)) == 0.0).any() for a, b in pairwise(starts.tolist()))
 
 
 def row_order_warning(

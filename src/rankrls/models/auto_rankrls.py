@@ -317,7 +317,7 @@ class _Trials:
         self.dropped += [(one, Dropped(place, one.results, gain)) for one in screened if one not in best]
 
     def _results(self) -> SearchState[Solutions]:
-        return SearchState(self.plan.greater_is_better, "best", mutual=self.plan.mutual)
+        return SearchState(self.plan.measure.greater_is_better, "best", mutual=self.plan.mutual)
 
     def _try_trees(self, data: LabelledItems) -> None:
         """Add the trees of the best loss and setting, evaluated on the folds that they were grown without.

@@ -302,7 +302,7 @@ class CGSpec(Spec):
             ]
             final = watched[0].runs if len(splits) == 1 and splits[0].train is None else start()
             every = self.selection != "tikhonov"
-            surface = Surface(grid, final, watched, every, self.patience, measure.greater_is_better)
+            surface = Surface(grid, final, watched, every, self.patience, 1.0 if measure.greater_is_better else -1.0)
             surface.run()
             surface.choose_by(self.rule, start)
             return self._found(surface, data, "nothing held out" if plan is None else plan.description)
@@ -364,7 +364,7 @@ class CGSpec(Spec):
             yield InputWarning(f"{self.name}: {problem} Use other alphas.", parameter="alphas")
 
     def _scorer(self, surface: Surface, data: Data) -> Scorer:
-        solutions = surface.solutions()
+        solutions = surface.solutions
         if self.kernel.is_linear:
             return Scorer(np.column_stack(solutions))
         columns = [cast(KernelSystem, run.system).items(c) for run, c in zip(surface.final, solutions, strict=True)]

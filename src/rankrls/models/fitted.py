@@ -101,7 +101,7 @@ class Fitted:
             "optimism_": search_bias(found),
             "cv_results_": found.table(),
             "selection_": described(plan.description, data),
-            "query_scores_": found.best_block_scores if data.blocks_are_queries else None,
+            "query_scores_": found.best_block_scores if plan.blocks_are_queries else None,
             "held_out_scores_": None,
         }
         if found.best_scores is not None:

@@ -358,10 +358,10 @@ class RankRLSCV(ExactChooser):
     best_score_, best_score_error_ : float
         Held-out measure of the selected model, and its standard error.
     optimism_ : float
-        Estimate of the selection bias of ``best_score_``: the selection is repeated on queries (groups, new items)
+        Estimate of the selection bias of ``best_score_``: the selection is repeated on queries (groups, items)
         drawn with replacement, and evaluated on those not drawn (Tsamardinos et al. 2018). The estimate is multiplied
         by 1.15, which fits data without signal, where held-out queries share what they teach each other's models; with
-        signal, it is conservative. NaN if only averages are known.
+        signal, it is conservative. NaN for fewer than three queries.
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of ndarray

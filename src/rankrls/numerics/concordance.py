@@ -63,14 +63,14 @@ def judged_pairs(
     n_items: int,
     weight: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Concordance of the given pairs for each alpha, and its standard error from the items' sums of residuals.
+    """Concordance of the given pairs for each alpha, and sums of residuals of each item: their norm is its error.
 
     ``order`` is 1 if the first item of a pair should score higher, and -1 otherwise.
     """
     weight = np.ones(len(i)) if weight is None else weight
     right = 0.5 + 0.5 * np.sign(differences) * order[:, None]
     score, _, sums = _residuals(right, weight, i, j, n_items)
-    return score, np.linalg.norm(sums, axis=0)
+    return score, sums
 
 
 def item_values(

@@ -100,9 +100,9 @@ def held_out_concordance(
     score : ndarray of shape (targets, alphas)
         Share of the pairs that are scored in the order of their labels, plus half the share of tied scores; the weight
         of a pair is the product of its items' weights. NaN for a target without pairs.
-    standard_error : ndarray of shape (alphas,)
-        Standard error of the mean over the targets that have pairs, from the projection of the U-statistic onto its
-        items (Hoeffding 1948); NaN if none has any.
+    influence : ndarray of shape (items, alphas)
+        Projection of the mean over the targets that have pairs, a U-statistic, onto its items (Hoeffding 1948). Its
+        norm is the standard error; NaN if no target has pairs.
 
     Notes
     -----
@@ -114,14 +114,14 @@ def held_out_concordance(
     total = seen.sum(axis=0)
     compared = total > 0.0
 
-    def evaluate_alpha(alpha: float) -> tuple[Array, float]:
+    def evaluate_alpha(alpha: float) -> tuple[Array, Array]:
         won = plan.won(alpha)
         share = np.divide(won.sum(axis=0), total, out=np.full_like(total, np.nan), where=compared)
         influence = (won - share * seen)[:, compared] / total[compared]
-        return share, 2.0 * float(np.linalg.norm(influence.sum(axis=1)) / (compared.sum() or np.nan))
+        return share, 2.0 * influence.sum(axis=1) / (compared.sum() or np.nan)
 
-    shares, errors = zip(*map_chunks(evaluate_alpha, pair_alphas(graph, alphas, balance).tolist()), strict=True)
-    return np.stack(shares, axis=1), np.array(errors)
+    shares, influences = zip(*map_chunks(evaluate_alpha, pair_alphas(graph, alphas, balance).tolist()), strict=True)
+    return np.stack(shares, axis=1), np.stack(influences, axis=1)
 
 
 def held_out_margins(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -78,18 +78,6 @@ class Watched(NamedTuple):
         return self.evaluate(np.stack([run.scores_of(every) for run in self.runs], axis=2))
 
 
-class Column(NamedTuple):
-    """Measure of every alpha after an iteration, its standard error, the scale of its rounding, that of blocks, and its
-    change if rows are shuffled.
-    """
-
-    mean: Array
-    error: Array
-    size: Array
-    values: Array
-    shift: Array
-
-
 @dataclass(eq=False)
 class Surface:
     """Advances all runs, records the surface, and stores the best point.
@@ -105,7 +93,8 @@ class Surface:
         Whether all iterations are evaluated (hybrid, early stopping), or only the last one of each alpha (Tikhonov).
     patience : int
         With ``every_iteration``, number of iterations without improvement after which an alpha is done.
-    greater_is_better : bool
+    sign : float
+        1 if a greater value of the measure is better, otherwise -1.
     """
 
     alphas: Array
@@ -113,18 +102,17 @@ class Surface:
     parts: list[Watched]
     every_iteration: bool
     patience: int
-    greater_is_better: bool
+    sign: float
     best: tuple[int, int] = (-1, 0)  # number of the alpha, number of iterations
     iteration: int = 0
 
     def __post_init__(self) -> None:
-        self.sign = 1.0 if self.greater_is_better else -1.0
-        self._columns = list[Column]()
+        self._columns = list[Curve]()
         self._best_goodness = -np.inf
         self._row = 0
         self._order = np.argsort(-self.alphas, kind="stable")
         self._selected = 0
-        self._solutions = list[Array]()
+        self.solutions = list[Array]()
         self._max_iter = self.final[0].max_iter
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
         self._own_best = np.full(len(self.alphas), -np.inf)
@@ -156,7 +144,8 @@ class Surface:
         if not self._columns:
             return
         columns = self._compared
-        mean, error, size = np.stack([column[:3] for column in columns], axis=2)[:, self._order].reshape(3, -1)
+        parts = [(column.mean, column.error, column.size) for column in columns]
+        mean, error, size = np.stack(parts, axis=2)[:, self._order].reshape(3, -1)
         self._selected = RULES[rule](self.sign * mean, error, size)
         place, row = divmod(self._selected, len(columns))
         k = int(self._order[place])
@@ -174,7 +163,7 @@ class Surface:
         """Optimism of the measure of the selected model; see :func:`bias_of_choice`."""
         if not self._columns:
             return np.nan
-        blocks = np.stack([column.values for column in self._compared], axis=2)[:, self._order]
+        blocks = np.stack([column.per_block for column in self._compared], axis=2)[:, self._order]
         values = self.sign * blocks.reshape(len(blocks), -1)
 
         def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
@@ -183,7 +172,7 @@ class Surface:
         return bias_of_choice(values, self._selected, choose, mutual=len(self.parts) > 1)
 
     @property
-    def _compared(self) -> list[Column]:
+    def _compared(self) -> list[Curve]:
         """Columns among which a model is selected."""
         return self._columns if self.every_iteration else self._columns[-1:]
 
@@ -192,12 +181,8 @@ class Surface:
         if not self._columns:
             return np.nan, np.nan, np.nan
         column = self._columns[self._row]
-        mean, error, shift = (float(each[self.best[0]]) for each in (column.mean, column.error, column.shift))
-        return mean, error, shift
-
-    def solutions(self) -> list[Array]:
-        """Coefficients of the best entry, one array per target."""
-        return self._solutions
+        k = self.best[0]
+        return float(column.mean[k]), float(column.error[k]), column.shift_of(k)
 
     def table(self) -> Array:
         """The surface, (alphas, iterations)."""
@@ -211,7 +196,7 @@ class Surface:
         if self._columns:
             n_iter = np.maximum(self._improved, 1) if self.every_iteration else n_iter
             rows = n_iter - 1 if self.every_iteration else -1
-            mean, error = np.stack([column[:2] for column in self._columns])[rows, :, every].T
+            mean, error = np.stack([(column.mean, column.error) for column in self._columns])[rows, :, every].T
         return {"alpha": self.alphas, "mean_score": mean, "standard_error": error, "n_iter": n_iter}
 
     def iterations(self) -> Index:
@@ -233,14 +218,11 @@ class Surface:
     def _record(self, curves: list[Curve]) -> None:
         """Record the current measures, and mark the best point so far."""
         curve = joined(curves)
-        mean = curve.mean
         size = curve.size
         values = curve.per_block
-        assert values is not None
-        check_evaluated(mean)
-        blocks = runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS)
-        self._columns.append(Column(mean, curve.error, size, blocks, curve.shift))
-        goodness = self.sign * mean
+        check_evaluated(curve.mean)
+        self._columns.append(replace(curve, per_block=runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS)))
+        goodness = self.sign * curve.mean
         better = is_better(goodness, self._own_best, size)
         self._improved[better] = self.iteration
         self._own_best[better] = goodness[better]
@@ -255,5 +237,5 @@ class Surface:
 
     def _choose(self, k: int) -> None:
         """Mark the current solution of alpha number k."""
-        self._solutions = [run.solution(k) for run in self.final]
+        self.solutions = [run.solution(k) for run in self.final]
         self.best = k, int(max(run.iterations[k] for run in self.final))

@@ -14,7 +14,6 @@ from rankrls._typing import Array, Index
 from rankrls.selection.search import EQUAL, RULES, SearchState, best_within_rounding
 
 _DRAWS = 200
-_AT_A_TIME = 20
 ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
 """Number of standard errors of their difference, over many blocks, by which a simpler model may be worse, by rule."""
 _FEW = 30.0
@@ -34,7 +33,7 @@ in queries, preferences and censored times, linear and Gaussian), the bias was 0
 
 
 def bias_of_choice(
-    values: Array | None, own: int, choose: Callable[[Array, Array, Array, Array], int], *, mutual: bool
+    values: Array, own: int, choose: Callable[[Array, Array, Array, Array], int], *, mutual: bool
 ) -> float:
     """Optimism of the value of the selected entry, at least 0; NaN for fewer than three blocks.
 
@@ -44,8 +43,8 @@ def bias_of_choice(
 
     Parameters
     ----------
-    values : ndarray of shape (blocks, entries), or None
-        Goodness of each entry on each held-out query or fold, greater is better; None if only averages are known.
+    values : ndarray of shape (blocks, entries)
+        Goodness of each entry on each held-out query, item or fold, greater is better.
     own : int
         Selected entry.
     choose : callable
@@ -58,24 +57,22 @@ def bias_of_choice(
     -----
     O(200 x blocks x entries).
     """
-    if values is None or len(values) < 3:
+    if len(values) < 3:
         return float("nan")
     values = runs_of_blocks(values, _BLOCKS)
     values = values[np.lexsort(np.round(values.T, _DIGITS))]  # what is drawn does not depend on the order of rows
     n = len(values)
-    rng = np.random.default_rng(0)
+    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=_DRAWS).astype(np.float64)
+    with one_blas_thread():
+        means = drawn @ values / n
+        squares = drawn @ values**2 / n
+    errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
     behind = []
-    for _ in range(_DRAWS // _AT_A_TIME):
-        drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
-        with one_blas_thread():
-            means = drawn @ values / n
-            squares = drawn @ values**2 / n
-        errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
-        for counts, mean, error in zip(drawn, means, errors, strict=True):
-            left = counts == 0.0
-            if left.any():
-                selected = choose(values, counts, mean, error)
-                behind.append(float((values[left, own] - values[left, selected]).mean()))
+    for counts, mean, error in zip(drawn, means, errors, strict=True):
+        left = counts == 0.0
+        if left.any():
+            selected = choose(values, counts, mean, error)
+            behind.append(float((values[left, own] - values[left, selected]).mean()))
     bias = max(float(np.mean(behind)), 0.0)
     return _TAUGHT * bias if mutual else bias
 
@@ -89,12 +86,9 @@ def runs_of_blocks(values: Array, most: int) -> Array:
 
 
 def search_bias(results: SearchState[Solutions]) -> float:
-    """Bias of the value that a search selected: by its rule inside each curve, and by the best value between curves.
-
-    NaN if only averages are known.
-    """
+    """Bias of the value that a search selected: by its rule inside each curve, and by the best value between curves."""
     rule = RULES[results.rule]
-    ends = np.cumsum([0, *(curve.shape[1] for curve in results.per_block if curve is not None)])
+    ends = np.cumsum([0, *(curve.shape[1] for curve in results.per_block)])
 
     def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
         k = int(np.searchsorted(ends, _top(mean), side="right"))
@@ -109,13 +103,9 @@ def _top(mean: Array) -> int:
     return int(best_within_rounding(mean, np.abs(mean)).argmax())
 
 
-def _values_of_blocks(found: Sequence[SearchState[Solutions]]) -> Array | None:
-    """Goodness of every entry on the blocks where all have a value; greater is better. None if unknown for some."""
-    curves = [values for results in found for values in results.per_block]
-    known = [values for values in curves if values is not None]
-    if not known or len(known) < len(curves):
-        return None
-    values = np.hstack(known)
+def _values_of_blocks(found: Sequence[SearchState[Solutions]]) -> Array:
+    """Goodness of every entry on the blocks where all have a value; greater is better."""
+    values = np.hstack([of_curve for results in found for of_curve in results.per_block])
     values = values[~np.isnan(values).any(axis=1)]  # no further copy, since there may be many preferences
     values *= 1.0 if found[0].greater_is_better else -1.0
     return values
@@ -144,11 +134,11 @@ class Entries:
 
     Attributes
     ----------
-    means, errors : ndarray of shape (fitted models,)
-        Value of the selected entry of each model, greater is better, and its standard error.
-    values : ndarray of shape (blocks, entries), or None
-        Value of every entry of every model on each query or block; None if only averages are known. Values of dropped
-        models are increased by their gain.
+    means : ndarray of shape (fitted models,)
+        Value of the selected entry of each model, greater is better.
+    values : ndarray of shape (blocks, entries)
+        Value of every entry of every model on each query or block. Values of dropped models are increased by their
+        gain.
     ends : ndarray of shape (models + 1,)
         Entries ``ends[k]`` to ``ends[k + 1]`` belong to model k; dropped models are included.
     own : ndarray of shape (fitted models,)
@@ -160,8 +150,7 @@ class Entries:
     """
 
     means: Array
-    errors: Array
-    values: Array | None
+    values: Array
     ends: Index
     own: Index
     rule: str
@@ -175,12 +164,10 @@ class Entries:
         sizes = np.array([len(piece.results.rows) for piece in pieces])[order]
         ends = np.cumsum([0, *sizes])
         values = _values_of_blocks([pieces[k].results for k in order])
-        if values is not None:
-            values += np.repeat([pieces[k].gain for k in order], sizes)
+        values += np.repeat([pieces[k].gain for k in order], sizes)
         means = np.array([results.best_score for results in fitted])
         return cls(
             means if fitted[0].greater_is_better else -means,
-            np.array([results.best_error for results in fitted]),
             values,
             ends,
             ends[np.argsort(order)[: len(fitted)]] + [results.best_index for results in fitted],
@@ -191,7 +178,7 @@ class Entries:
     def chosen(self) -> int:
         """Number of the model that the rule selects."""
         scale = 1.0
-        if self.values is not None and len(self.values):
+        if len(self.values):
             scale = float(np.abs(self.values[:, self.own[int(np.argmax(self.means))]]).mean())
         behind, error = self.behind()
         return int(np.argmax(behind <= self._allowed * np.nan_to_num(error) + EQUAL * scale))
@@ -199,23 +186,19 @@ class Entries:
     @property
     def _allowed(self) -> float:
         """Number of standard errors of their difference by which a simpler model may be behind the best one."""
-        fewer = 0.0 if self.values is None else _FEW / max(len(self.values), 1)
-        return ALLOWED[self.rule] * (1.0 + fewer**2)
+        return ALLOWED[self.rule] * (1.0 + (_FEW / max(len(self.values), 1)) ** 2)
 
     def behind(self) -> tuple[Array, Array]:
-        """Difference of each model to the best one, and the standard error of this difference over blocks.
-
-        If only averages are known, the standard error of the best model is used instead.
-        """
+        """Difference of each model to the best one, and the standard error of this difference over blocks."""
         top = int(np.argmax(self.means))
         behind = self.means[top] - self.means
-        if self.values is None or len(self.values) < 2:
-            return behind, np.full(len(behind), self.errors[top])
+        if len(self.values) < 2:
+            return behind, np.full(len(behind), np.nan)
         apart = self.values[:, self.own[[top]]] - self.values[:, self.own]
         return behind, apart.std(axis=0, ddof=1) / np.sqrt(len(apart))
 
     def optimism(self) -> float:
-        """Bias of the value of the selected model; NaN if only averages are known."""
+        """Bias of the value of the selected model."""
 
         def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
             tops = np.array([a + _top(mean[a:b]) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True)])

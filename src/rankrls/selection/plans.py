@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan(ABC):
+class Plan:
     """Evaluation of every value of a problem's parameter.
 
     Attributes
@@ -86,25 +86,27 @@ class Plan(ABC):
     description : str
         Description of what is held out, and what is new about it.
     folds : sequence, or None
-        Units that are held out together; None if each is held out alone, or nothing is.
+        Units that are held out together, none with validation data; None if each unit is held out alone.
     """
 
     measure: Measure
     description: str
     folds: Sequence[Any] | None = None
+    blocks_are_queries: ClassVar[bool] = True
+    """Whether values of held-out blocks are those of queries or groups of preferences, not of items."""
 
     @property
     def mutual(self) -> bool:
         """Whether held-out data also train the models that evaluate other held-out data."""
         return self.folds is None or len(self.folds) > 1
 
-    @property
-    def greater_is_better(self) -> bool:
-        return self.measure.greater_is_better
-
-    @abstractmethod
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
-        """Measure at every value; ``problem`` is the candidate's for ``data``."""
+        """Measure at every value, by default of a model of each split; ``problem`` is the candidate's for ``data``."""
+        whole = data.whole()
+        curves = []
+        for split in self.splits(whole):
+            curves.append(split.data.evaluate(self.measure, scores_of_refit(whole, candidate, split, values)))
+        return joined(curves)
 
     def splits(self, data: DataInMemory) -> list[Split]:
         """Training and evaluated data, for solvers that evaluate while they iterate."""
@@ -116,10 +118,7 @@ class ValidationPlan(Plan):
     """Models of all data, evaluated on other items."""
 
     items: LabelledItems
-
-    @property
-    def mutual(self) -> bool:
-        return False
+    folds: tuple[()] = ()
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         return self.items.evaluate(self.measure, problem.path(values).scores(self.items.X))
@@ -139,9 +138,6 @@ class RowFoldsPlan(Plan):
     """
 
     folds: Sequence[tuple[Index, Index]]
-
-    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
-        return curve_of_refits(self, data.whole(), candidate, values)
 
     def splits(self, data: DataInMemory) -> list[Split]:
         return [Split(train, *data.watch(test)) for train, test in self.folds]
@@ -182,11 +178,8 @@ class UnitsPlan(Plan):
         scores[rows] = held
         found.mean[problem.unresolved(values)] = np.nan
         each_query = np.full((known.n_queries, len(values)), np.nan)
-        shuffled = each_query.copy()
-        queries = query_layout(known.layout.codes[rows], len(rows)).ids
-        each_query[queries] = found.per_block
-        shuffled[queries] = found.per_block if found.shuffled is None else found.shuffled
-        return replace(found, per_block=each_query, shuffled=shuffled, scores=lambda k: scores[:, k])
+        each_query[query_layout(known.layout.codes[rows], len(rows)).ids] = found.per_block
+        return replace(found, per_block=each_query, scores=lambda k: scores[:, k])
 
 
 class GroupsPlan(UnitsPlan):
@@ -199,7 +192,7 @@ class GroupsPlan(UnitsPlan):
         return [replace(split, data=split.data.of_kind(PreferredItems).as_one_group()) for split in found]
 
     def _curve_of_scores(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
-        return curve_of_refits(self, data.whole(), candidate, values)
+        return Plan.curve(self, data, candidate, problem, values)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -207,6 +200,7 @@ class ItemFoldsPlan(Plan):
     """Folds of items: every preference of a fold's items is left out, and those between its items are evaluated."""
 
     folds: Sequence[ItemFold]
+    blocks_are_queries = False
 
     def splits(self, data: DataInMemory) -> list[Split]:
         found = []
@@ -230,14 +224,23 @@ class ItemFoldsPlan(Plan):
 class Concordance(NamedTuple):
     """Share of held-out pairs in the correct order, (values,), with its error and interval, and the number of pairs.
 
-    ``margins`` are the held-out score differences (pairs, values) of given pairs.
+    ``of_items`` are values of each item (items, values), of which the share is the mean. ``margins`` are the held-out
+    score differences (pairs, values) of given pairs.
     """
 
     score: Array
     error: Array
     interval: Array
     n_pairs: int
-    margins: Array | None
+    of_items: Array
+    margins: Array | None = None
+
+    @classmethod
+    def of(cls, score: Array, influence: Array, disjoint: int, n_pairs: int, confidence: float) -> Concordance:
+        """From the influence of each item on the share, and the number of pairs without common items."""
+        error = np.linalg.norm(influence, axis=0)
+        interval = np.stack(concordance_interval(score, error, disjoint, confidence))
+        return cls(score, error, interval, n_pairs, score + len(influence) * influence)
 
 
 def query_concordance(
@@ -257,11 +260,10 @@ def query_concordance(
     y = data.Y[:, 0]
     codes = data.layout.codes
     if pairs is None:
-        shares, error = held_out_concordance(*held_out, balance)
-        score = mean_of_judged(shares)
+        shares, influence = held_out_concordance(*held_out, balance)
         disjoint = min(disjoint_pairs(labels, codes) for labels in data.Y.T)
-        ends = concordance_interval(score, error, disjoint, confidence)
-        return Concordance(score, error, np.stack(ends), sum(ordered_pairs(labels, codes) for labels in data.Y.T), None)
+        n_pairs = sum(ordered_pairs(labels, codes) for labels in data.Y.T)
+        return Concordance.of(mean_of_judged(shares), influence, disjoint, n_pairs, confidence)
     i, j = pairs
     margins = held_out_margins(*held_out, i, j, balance)
     weight = None if data.weights is None else data.weights[i] * data.weights[j]
@@ -289,9 +291,8 @@ def preference_concordance(
 def _of_margins(
     margins: Array, order: Array, i: Index, j: Index, n_items: int, weight: Array | None, confidence: float
 ) -> Concordance:
-    score, error = judged_pairs(margins, order, i, j, n_items, weight)
-    ends = concordance_interval(score, error, greedy_matching(i, j), confidence)
-    return Concordance(score, error, np.stack(ends), len(i), None)
+    score, influence = judged_pairs(margins, order, i, j, n_items, weight)
+    return Concordance.of(score, influence, greedy_matching(i, j), len(i), confidence)
 
 
 def is_concordance(measure: Measure) -> bool:
@@ -364,21 +365,14 @@ class PairsPlan(Plan):
     """
 
     concordance: Callable[[Data, LeastSquaresProblem, Array], Concordance]
+    blocks_are_queries = False
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         assert isinstance(problem, LeastSquaresProblem)
         found = self.concordance(data, problem, values)
         if self.measure.greater_is_better:
-            return Curve(found.score, found.error, interval=found.interval)
-        return Curve(1.0 - found.score, found.error, interval=1.0 - found.interval[::-1])
-
-
-def curve_of_refits(plan: Plan, data: DataInMemory, candidate: AnyCandidate, values: Array) -> Curve:
-    """Curve from a model of each split."""
-    curves = []
-    for split in plan.splits(data):
-        curves.append(split.data.evaluate(plan.measure, scores_of_refit(data, candidate, split, values)))
-    return joined(curves)
+            return Curve(found.score, found.error, found.of_items, found.interval)
+        return Curve(1.0 - found.score, found.error, 1.0 - found.of_items, 1.0 - found.interval[::-1])
 
 
 def scores_of_refit(data: DataInMemory, candidate: AnyCandidate, split: Split, values: Array) -> Array:

@@ -111,7 +111,7 @@ class SearchState(Generic[S]):
     best_scores: Array | None = None
     best_shift: float = 0.0
     at_edge: bool = False
-    per_block: list[Array | None] = field(default_factory=list)
+    per_block: list[Array] = field(default_factory=list)
     _top: float = -np.inf
 
     def add(self, choices: Values, values: Array, curve: Curve) -> bool:
@@ -133,9 +133,9 @@ class SearchState(Generic[S]):
         self.best_index = first + k
         self.best_choices = choices
         self.best_value, self.best_score, self.best_error = (float(c[k]) for c in columns[:3])
-        self.best_block_scores = None if curve.per_block is None else curve.per_block[:, k].copy()
+        self.best_block_scores = curve.per_block[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores(k)
-        self.best_shift = float(curve.shift[k])
+        self.best_shift = curve.shift_of(k)
         self.at_edge = bool(at_open_end(k, goodness, curve.size[k]))
         return True
 
@@ -179,7 +179,7 @@ def search(
     values : ndarray or None
         Values of the problems' parameter, the simplest model first; None for an automatic grid for each problem.
     """
-    results: SearchState[S] = SearchState(plan.greater_is_better, rule, mutual=plan.mutual)
+    results: SearchState[S] = SearchState(plan.measure.greater_is_better, rule, mutual=plan.mutual)
     for candidate in progress(candidates):
         # a small fit ends before BLAS threads that wake up do useful work
         with blas_threads_for(_operations(candidate, data)):
