@@ -259,9 +259,9 @@ class Data(ABC):
         """Number of rows and columns of X; for objects, both are the number of objects."""
         return (len(self.X), len(self.X)) if isinstance(self.X, list) else self.X.shape
 
-    @abstractmethod
     def held_out_attributes(self, scores: Any) -> Values:
         """Attributes of an estimator that are computed from held-out scores (observations, targets)."""
+        return {}
 
     def given_rows(self, values: Array) -> Array:
         """Values of the items in the given rows; NaN for rows of weight zero."""
@@ -503,11 +503,6 @@ class PreferredItems(DataInMemory):
         held = np.isfinite(margins)
         table = self.preferences
         return {"win_slope_": logistic_slope(margins[held], table.strength[held], table.weight[held])}
-
-    def as_one_group(self) -> Self:
-        """These preferences as a single group."""
-        table = self.preferences
-        return replace(self, preferences=replace(table, groups=np.zeros_like(table.winners)))
 
     def watch(self, observations: Index) -> tuple[Index, Self]:
         """Items of some preferences, ascending, and these preferences between only them, without features."""

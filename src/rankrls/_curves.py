@@ -36,6 +36,8 @@ class Curve:
         Measure of each query, item or block.
     shift : ndarray of shape (values,), optional
         Change of the mean if rows, whose order is that of equal scores, are shuffled.
+    pooled : bool
+        Whether all blocks count as one beside those of other curves.
     interval : ndarray of shape (2, values), optional
         Ends of a confidence interval of the measure.
     scores : callable, optional
@@ -48,6 +50,7 @@ class Curve:
     interval: Array | None = None
     scores: Callable[[int], Array] | None = None
     shift: Array | None = None
+    pooled: bool = False
 
     def shift_of(self, k: int) -> float:
         """Change of the mean of value number k, 0 if the order of rows has no effect."""
@@ -85,7 +88,7 @@ def joined(curves: Sequence[Curve]) -> Curve:
     """Curve of the blocks of several curves."""
     if len(curves) == 1:
         return curves[0]
-    values = np.vstack([curve.per_block for curve in curves])
+    values = np.vstack([curve.mean if curve.pooled else curve.per_block for curve in curves])
     shifts = [curve.shift for curve in curves if curve.shift is not None]
     return Curve(*mean_and_error(values), values, shift=mean_of_judged(np.stack(shifts)) if shifts else None)
 
@@ -100,13 +103,15 @@ def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array
     if by_item:
         values = item_values(right, weight, table.winners, table.losers, table.n_items)
     else:
-        starts = table.runs(_RUNS)
+        groups = np.arange(table.n_rows) if table.groups is None else table.groups  # those of one group are adjacent
+        firsts = np.flatnonzero(np.diff(groups, prepend=-1))
+        starts = firsts[:: 1 + len(firsts) // _RUNS]
         totals = np.add.reduceat(weight, starts)[:, None]
         right *= weight[:, None]
         sums = np.add.reduceat(right, starts, axis=0)
         share = ratio(sums.sum(axis=0), totals.sum(axis=0))
         values = share + len(starts) * ratio(sums - totals * share, totals.sum(axis=0))
-    return Curve(*mean_and_error(values), values)
+    return Curve(*mean_and_error(values), values, pooled=not by_item)
 
 
 def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:

@@ -68,12 +68,6 @@ class PreferenceTable:
         winners, losers = number.reshape(2, -1)
         return items, replace(self.take(rows), winners=winners, losers=losers, n_items=len(items))
 
-    def runs(self, most: int) -> Index:
-        """First preference of each of up to ``most`` runs of whole groups, whose preferences are adjacent."""
-        numbers = np.arange(self.n_rows) if self.groups is None else self.groups
-        firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
-        return firsts[:: 1 + len(firsts) // most]
-
 
 def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, weight: Any) -> PreferenceTable:
     """Check arrays of preferences; an InputError names the preference (its position, from 0) and the item."""

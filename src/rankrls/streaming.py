@@ -32,7 +32,7 @@ from rankrls._curves import Curve, joined
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
-from rankrls._typing import AnyArray, Array, Index, Mask, Values
+from rankrls._typing import AnyArray, Array, Index, Mask
 from rankrls.io.dataset import Dataset, Part, check_whole_queries
 from rankrls.io.rows import Rows
 from rankrls.metrics._measure import Measure, MeasureLike, named_measures
@@ -296,9 +296,6 @@ class StreamedItems(Data):
     def n_queries(self) -> int:
         """Number of queries with rows of positive weight, from the first pass."""
         return self._latest.counts[1]
-
-    def held_out_attributes(self, scores: Any) -> Values:
-        raise InputError("Held-out scores of streamed data are not stored.", parameter="data")
 
     def compared(self, setting: GraphSetting, together: Sequence[GraphSetting] = ()) -> Sequence[ComparedItems]:
         return [ComparedInParts(self, setting, tuple(together) or (setting,))]

@@ -183,13 +183,7 @@ class UnitsPlan(Plan):
 
 
 class GroupsPlan(UnitsPlan):
-    """Groups of preferences instead of queries; each of several folds counts as one group."""
-
-    def splits(self, data: DataInMemory) -> list[Split]:
-        found = super().splits(data)
-        if len(found) == 1:
-            return found
-        return [replace(split, data=split.data.of_kind(PreferredItems).as_one_group()) for split in found]
+    """Groups of preferences instead of queries; margins by refits are evaluated fold by fold."""
 
     def _curve_of_scores(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         return Plan.curve(self, data, candidate, problem, values)
