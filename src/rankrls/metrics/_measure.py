@@ -672,9 +672,11 @@ def row_order_warning(
     """Warning that a random order of rows, which is that of equal scores, changes a mean by many standard errors."""
     if not abs(shift) > _MANY * error:
         return None
-    problem = f"Equal scores are ranked in row order, where {measure} is {value:.3f}"
-    remedy = "Shuffle the rows, or set ties of rankrls.metrics.Measure."
-    return InputWarning(f"{problem}; in a random order it is {value + shift:.3f}. {remedy}", parameter=parameter)
+    return InputWarning(
+        f"Equal scores are ranked in row order, where {measure} is {value:.3f}; in a random order it is "
+        f"{value + shift:.3f}. Shuffle the rows, or set ties of rankrls.metrics.Measure.",
+        parameter=parameter,
+    )
 
 
 def check_one_score_per_label(scores: Any, labels: AnyArray) -> None:

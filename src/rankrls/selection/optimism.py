@@ -14,6 +14,7 @@ from rankrls._typing import Array, Index
 from rankrls.selection.search import EQUAL, RULES, SearchState, best_within_rounding
 
 _DRAWS = 200
+_AT_A_TIME = 20
 ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
 """Number of standard errors of their difference, over many blocks, by which a simpler model may be worse, by rule."""
 _FEW = 30.0
@@ -62,17 +63,19 @@ def bias_of_choice(
     values = runs_of_blocks(values, _BLOCKS)
     values = values[np.lexsort(np.round(values.T, _DIGITS))]  # what is drawn does not depend on the order of rows
     n = len(values)
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=_DRAWS).astype(np.float64)
-    with one_blas_thread():
-        means = drawn @ values / n
-        squares = drawn @ values**2 / n
-    errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
+    rng = np.random.default_rng(0)
     behind = []
-    for counts, mean, error in zip(drawn, means, errors, strict=True):
-        left = counts == 0.0
-        if left.any():
-            selected = choose(values, counts, mean, error)
-            behind.append(float((values[left, own] - values[left, selected]).mean()))
+    for _ in range(_DRAWS // _AT_A_TIME):
+        drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
+        with one_blas_thread():
+            means = drawn @ values / n
+            squares = drawn @ values**2 / n
+        errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
+        for counts, mean, error in zip(drawn, means, errors, strict=True):
+            left = counts == 0.0
+            if left.any():
+                selected = choose(values, counts, mean, error)
+                behind.append(float((values[left, own] - values[left, selected]).mean()))
     bias = max(float(np.mean(behind)), 0.0)
     return _TAUGHT * bias if mutual else bias
 
