@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -192,8 +192,7 @@ def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:
     return Curve(*mean_and_error(values), values)
 
 
-@dataclass(frozen=True, eq=False)
-class ItemFold:
+class ItemFold(NamedTuple):
     """Fold of items: the preferences without them, those between them, and weights of the latter.
 
     Attributes

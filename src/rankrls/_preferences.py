@@ -45,12 +45,10 @@ class PreferenceTable:
 
     def blocks(self) -> Any:
         """Preferences of each group, as a sequence."""
-        numbers = np.arange(self.n_rows, dtype=np.intp)
         if self.groups is None:
-            return numbers[:, None]
+            return np.arange(self.n_rows)[:, None]
         order = np.argsort(self.groups, kind="stable")
-        cuts = np.searchsorted(self.groups[order], np.arange(1, self.n_groups))
-        return np.split(numbers[order], cuts)
+        return np.split(order, np.searchsorted(self.groups[order], np.arange(1, self.n_groups)))
 
     def differences(self, values: AnyArray) -> AnyArray:
         """Winner minus loser for each preference. Exact if both share an offset."""

@@ -290,7 +290,8 @@ class Measure:
         random order and of its reverse are averaged, which halves the standard deviation due to it.
         """
         values = self.values(scores, y, starts, weights=weights, places=places)
-        if self.definition.over_pairs or not _has_equal_scores(scores, starts):
+        gaps = (np.diff(np.sort(scores[:, a:b], axis=1)) for a, b in pairwise(starts))
+        if self.definition.over_pairs or all(gap.all() for gap in gaps):
             return np.stack((values, values))
         order = np.random.default_rng(len(y)).permutation(len(y))
         shuffled = [self.values(scores, y, starts, places=each) for each in (order, -order)]
@@ -659,11 +660,6 @@ def labelled_rows(y: Any, scores: Any, qid: IdsLike | None, weights: Any) -> tup
     qid = None if qid is None else query_layout(qid, len(labels)).codes[known]
     weights = check_weights(weights, len(labels))
     return labels[known], np.asarray(scores)[known], qid, None if weights is None else weights[known]
-
-
-def _has_equal_scores(scores: Array, starts: Index) -> bool:
-    """Whether any query has equal scores in any column of (columns, rows)."""
-    return any((np.diff(np.sort(scores[:, a:b], axis=1)) == 0.0).any() for a, b in pairwise(starts.tolist()))
 
 
 def row_order_warning(

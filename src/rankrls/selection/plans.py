@@ -57,8 +57,7 @@ error of .004 to .008 over 60 fits.
 _REMEDY = "Use other folds (cv), or pass validation data (X_val)."
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
+class Split(NamedTuple):
     """Training and evaluated data of a model.
 
     Attributes
@@ -147,13 +146,8 @@ class RowFoldsPlan(Plan):
 class UnitsPlan(Plan):
     """Whole queries held out, each at most once: without refits if a problem supports it.
 
-    Attributes
-    ----------
-    folds : sequence of ndarray of int, or None
-        Numbers of the queries (groups) that are held out together; None for each alone.
+    Folds are arrays of the numbers of queries (groups).
     """
-
-    folds: Sequence[Index] | None = None
 
     def splits(self, data: DataInMemory) -> list[Split]:
         observations = np.arange(data.n_observations)
