@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from rankrls import RankRLS, RankRLSCV
-from rankrls.model_selection import leave_preference_out
+from rankrls.model_selection import leave_preference_out, leave_query_out
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.holdout import hold_out, hold_out_chunks
 from rankrls.numerics.smoother import (
@@ -547,3 +547,17 @@ def test_preferences_along_a_chain_of_items_are_held_out_as_by_refits():
             out = np.arange(graph.n_rows) == e
             wanted = F[e] @ stacked_solution(F[~out], t[~out], alpha) / np.sqrt(graph.weights[e])
             np.testing.assert_allclose(held[k, e], wanted, atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-2, 1.0])
+def test_a_direction_that_others_hardly_determine_is_kept_beside_one_that_rounding_hides(alpha):
+    """Scores are of first order in what the others know, 7e-5; its square is all that tells it from rounding."""
+    own = np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.5, 1e-5, 0.0], [0.0, -1e-5, 0.0]])
+    sides = 7e-5 * np.array([[1.0, 1e-5, 0.0], [1.0, -0.3e-5, 1e4], [0.3, 1e-5, -1e4]])
+    X = np.vstack((own, *([side, -side] for side in sides)))
+    y = np.array([1.0, 0.0, 2.0, 1.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0])
+    qid = np.array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3])
+    model = RankRLS(alpha, balance="pairs", solver="primal")
+    found = leave_query_out(model, X, y, qid=qid)[:4]
+    expected = model.fit(X[4:], y[4:], qid=qid[4:]).predict(X[:4])
+    np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), rtol=1e-6)

@@ -110,11 +110,14 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
         few = len(W) <= len(root)
         # not for an interval of values alone: LAPACK's algorithm for intervals fails on some clustered values
         shares, vectors = symmetric_eigen(W @ W.T if few else W.T @ W, max(W.shape))
-        own_only = 1.0 - shares <= _REST
-        V = root[:, None] * (W.T @ vectors[:, own_only] if few else vectors[:, own_only])
-        V = V[:, 1.0 - shares[own_only] <= 64.0 * EPS * np.einsum("nv,nv->v", V, V) / least]
-        if V.shape[1]:
-            basis = linalg.qr(V, mode="economic")[0]
+        rest = 1.0 - shares
+        own_only = rest <= _REST
+        vectors = vectors[:, own_only]
+        V = root[:, None] * (W.T @ vectors if few else vectors)
+        # the squares are lengths relative to the others' share of the same direction, also for sums of directions
+        basis, ratios, _ = np.linalg.svd(V / np.sqrt(np.maximum(rest[own_only], EPS)), full_matrices=False)
+        basis = basis[:, CANCELLED * ratios**2 >= least]
+        if basis.shape[1]:
             w = D.T * (right - (labels - predicted) @ own)
             predicted[:] = (w - (w @ basis) @ basis.T) @ own.T
     return P
