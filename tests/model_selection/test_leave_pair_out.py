@@ -230,3 +230,19 @@ def test_several_targets_are_chosen_for_by_the_mean_over_their_pairs(kernel):
 def test_choices_that_pairs_cannot_make(options, arguments, refusal):
     with refusal:
         RankRLSCV(cv="leave_pair_out", **options).fit(X, arguments.pop("y", Y), **arguments)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("size", [1e3, 1e4, 1e5])
+def test_an_item_with_a_large_feature_of_its_own_among_items_that_are_repeated(size, solver):
+    """Eigenvectors of small and of missing eigenvalues mix, and nothing but alpha determines the item's own feature."""
+    kind = np.array([3, 7, 7, 0, 3, 2, 1, 7, 6, 3, 4, 4, 7, 0])
+    X = np.eye(8)[kind] * np.where(kind == 1, size, 1.0)[:, None]
+    y = np.array([2.0, 4.0, 0.0, 1.0, 2.0, 4.0, 0.0, 0.0, 2.0, 4.0, 1.0, 0.0, 3.0, 0.0])
+    pairs = [(6, 1), (6, 3), (1, 3), (6, 8)]
+    model = RankRLS(100.0, balance="pairs", solver=solver)
+    found = leave_pair_out(model, X, y, pairs=pairs).differences
+    for pair, difference in zip(pairs, found, strict=True):
+        rest = np.setdiff1d(np.arange(14), pair)
+        first, second = model.fit(X[rest], y[rest]).predict(X[list(pair)])
+        assert difference == pytest.approx(first - second, abs=1e-6)

@@ -178,7 +178,7 @@ def held_out_labels(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Quantities shared by all alphas. Off its diagonal, ``I - H`` is ``sign W W' - taken u u'``."""
+    """Quantities shared by all alphas. Off its diagonal, ``I - H`` is ``W W'`` in the dual, else ``-W W' - u u'``."""
 
     smoother: Smoother
     graph: LabelledGraph
@@ -187,7 +187,7 @@ class _Plan:
     u: Array
     scale: Array  # 1 / sqrt(w)
     sign: float
-    taken: float
+    values: Array  # eigenvalues of the columns of Z
 
     @classmethod
     def of(cls, s: Smoother, graph: LabelledGraph, X: Matrix) -> _Plan:
@@ -199,13 +199,17 @@ class _Plan:
         u = np.sqrt(w * np.repeat(free / group_sums(w, graph.starts), lengths))
         if isinstance(s, DualSmoother):
             check_semidefinite(s.values)
+            values = s.values
+            Z = _without_means(s.directions, u, graph.starts)
+            live = values != 0.0
             # If F alone has a null space, its eigenvectors are those of the intercepts, which are left out.
-            alone = np.count_nonzero(s.values == 0.0) == len(lengths) and bool(free.all())
-            Z = _without_means(s.directions[:, s.values != 0.0], u, graph.starts) if alone else s.directions
-            return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), 1.0, 0.0 if alone else 1.0)
+            if np.count_nonzero(~live) == len(lengths) and free.all():
+                values = values[live]
+                Z = np.linalg.qr(Z[:, live][:, ::-1])[0][:, ::-1]  # those of the largest values change least
+            return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), 1.0, values)
         D, means = graph.read(X)
         Z = graph.factor(D @ s.directions, None if means is None else means @ s.directions)
-        return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), -1.0, 1.0)
+        return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), -1.0, s.values)
 
     @property
     def tie(self) -> tuple[float, float]:
@@ -218,16 +222,12 @@ class _Plan:
         s = self.smoother
         z = self.y / self.scale[:, None]
         if self.sign > 0.0:
-            values = s.values if self.taken else s.values[s.values != 0.0]
-            W = self.Z * np.sqrt(alpha / (np.maximum(values, 0.0) + alpha))
-            rest = W @ (W.T @ z)
-            diagonal = np.einsum("ij,ij->i", W, W) - self.taken * self.u**2
-        else:
-            W = self.Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
-            rest = z - W @ (W.T @ z)
-            diagonal = 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2
-        left = np.column_stack((self.sign * W, -self.taken * self.u))
-        return left, np.column_stack((W, self.u)), diagonal, rest
+            W = self.Z * np.sqrt(alpha / (np.maximum(self.values, 0.0) + alpha))
+            return W, W, np.einsum("ij,ij->i", W, W), W @ (W.T @ z)
+        W = self.Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
+        diagonal = 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2
+        both = np.column_stack((W, self.u))
+        return -both, both, diagonal, z - W @ (W.T @ z)
 
     def comparable_weight(self) -> Array:
         """Weight of each item's pairs with items of its query that have different labels, (m, targets)."""
@@ -253,13 +253,9 @@ class _Plan:
 
 
 def _without_means(V: Array, u: Array, starts: Index) -> Array:
-    """Eigenvectors made orthogonal to the intercepts again, with which they mix if their eigenvalue is close to 0.
-
-    The last ones, those of the largest eigenvalues, change least.
-    """
+    """Eigenvectors made orthogonal to the intercepts again, with which they mix if their eigenvalue is close to 0."""
     means = np.add.reduceat(u[:, None] * V, starts[:-1], axis=0)
-    V = V - u[:, None] * np.repeat(means, np.diff(starts), axis=0)
-    return np.linalg.qr(V[:, ::-1])[0][:, ::-1]
+    return np.asarray(V - u[:, None] * np.repeat(means, np.diff(starts), axis=0))
 
 
 @compiled
