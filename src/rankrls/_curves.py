@@ -109,8 +109,9 @@ def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array
         totals = np.add.reduceat(weight, starts)[:, None]
         right *= weight[:, None]
         sums = np.add.reduceat(right, starts, axis=0)
-        share = ratio(sums.sum(axis=0), totals.sum(axis=0))
-        values = share + len(starts) * ratio(sums - totals * share, totals.sum(axis=0))
+        total = weight.sum()
+        share = ratio(sums.sum(axis=0), total)
+        values = share + len(starts) * ratio(sums - totals * share, total)
     return Curve(*mean_and_error(values), values, pooled=not by_item)
 
 
