@@ -908,7 +908,8 @@ def compare_runs(
     Returns
     -------
     RankingReport
-        Report in which ``items`` counts the judged documents.
+        Report in which ``items`` counts the judged documents. Unlike :func:`compare_rankings`, nothing is said of runs
+        with many equal scores, which document ids order unless another convention is given.
 
     Raises
     ------

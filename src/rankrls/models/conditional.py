@@ -385,7 +385,7 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
     alphas : "auto" or array-like, default="auto"
         Positive regularization values to choose from. "auto" is a grid of 21 relative to the spectrum.
     scoring : as in :class:`RankRLSCV`
-        Measure over the items of one query.
+        Measure over the items of one query. Equal scores are ranked in the order of y, without a warning.
     rule : {"best", "one_se"}, default="best"
     kernel, gamma, degree, coef0, item_kernel, item_gamma, item_degree, item_coef0, fit_intercept
         Parameters of :class:`ConditionalRankRLS`.
