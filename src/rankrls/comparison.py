@@ -593,7 +593,7 @@ def evaluate_rows(
 def _warn_of_row_order(
     measures: Iterable[Measure], y: Array, scores: Array, qid: Any, docno: Any, who: str = ""
 ) -> None:
-    """Warn of the first measure that a random order of rows, which is that of equal scores, would change much."""
+    """Warn if a random order of rows with equal scores would change the first measure over positions much."""
     layout = query_layout(qid, len(y))
     for measure in measures:
         ordered = docno is not None and measure.choices.ties == "docno"
@@ -603,7 +603,7 @@ def _warn_of_row_order(
         warning = row_order_warning(measure, float(curve.mean[0]), float(curve.error[0]), curve.shift_of(0), "scores")
         if warning is not None:
             warn_user(warning.replace(message=f"{who}{warning.message}"))
-            return
+        return
 
 
 def evaluation_of_queries(per_query: Array) -> Evaluation:
