@@ -161,7 +161,7 @@ FAULTS = [
     *_planted(
         "selection/optimism.py",
         "selection/test_optimism.py",
-        ("left = counts == 0.0", "left = counts > 0.0"),
+        ("left = (drawn == 0.0)", "left = (drawn > 0.0)"),
         ("return _TAUGHT * bias if mutual else bias", "return bias"),
         ("pieces[k].gain for k in order", "0.0 for k in order"),
     ),

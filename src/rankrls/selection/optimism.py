@@ -67,15 +67,16 @@ def bias_of_choice(
     behind = []
     for _ in range(_DRAWS // _AT_A_TIME):
         drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
+        left = (drawn == 0.0).astype(np.float64)
         with one_blas_thread():
             means = drawn @ values / n
             squares = drawn @ values**2 / n
+            sums = left @ values
         errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
-        for counts, mean, error in zip(drawn, means, errors, strict=True):
-            left = counts == 0.0
-            if left.any():
+        for counts, mean, error, outside, size in zip(drawn, means, errors, sums, left.sum(axis=1), strict=True):
+            if size:
                 selected = choose(values, counts, mean, error)
-                behind.append(float((values[left, own] - values[left, selected]).mean()))
+                behind.append((outside[own] - outside[selected]) / size)
     bias = max(float(np.mean(behind)), 0.0)
     return _TAUGHT * bias if mutual else bias
 
