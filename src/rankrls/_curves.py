@@ -84,7 +84,7 @@ def _of_targets(each: Array) -> Curve:
     return Curve(mean, mean_and_error(values[0])[1], values[0], shift=mean_of_judged(values[-1] - values[0]))
 
 
-def joined(curves: Sequence[Curve]) -> Curve:
+def joined_curves(curves: Sequence[Curve]) -> Curve:
     """Curve of the blocks of several curves."""
     if len(curves) == 1:
         return curves[0]

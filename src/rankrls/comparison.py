@@ -5,7 +5,7 @@ Tests and intervals are over queries. NaN marks a query without a value, which i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from html import escape
@@ -19,7 +19,7 @@ import numpy as np
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._curves import curve_of_queries
 from rankrls._errors import InputError, warn_of_cost, warn_user
-from rankrls._queries import query_layout
+from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, p_text, table_text
 from rankrls._typing import AnyArray, Array, IdsLike, Index, PathLike, RandomState, Values, VectorLike
 from rankrls.io import PairTable, Rows, atomic_write
@@ -586,15 +586,15 @@ def evaluate_rows(
         per_query=True,
     )
     named = named_measures(names, convention).values()
-    _warn_of_row_order(named, table.y[rows], scores[rows], known(table.qid), known(table.docids))
+    layout = query_layout(known(table.qid), len(rows))
+    _warn_of_row_order(named, table.y[rows], scores[rows], layout, known(table.docids))
     return {name: evaluation_of_queries(of_queries) for name, of_queries in values.items()}
 
 
 def _warn_of_row_order(
-    measures: Iterable[Measure], y: Array, scores: Array, qid: Any, docno: Any, who: str = ""
+    measures: Iterable[Measure], y: Array, scores: Array, layout: QueryLayout, docno: IdsLike | None, who: str = ""
 ) -> None:
     """Warn if a random order of rows with equal scores would change the first measure over positions much."""
-    layout = query_layout(qid, len(y))
     for measure in measures:
         ordered = docno is not None and measure.choices.ties == "docno"
         if ordered or measure.definition.over_pairs:
@@ -660,7 +660,7 @@ class ChangedQuery(NamedTuple):
         First minus second.
     """
 
-    qid: IdsLike
+    qid: Hashable
     items: int
     first: float
     second: float
@@ -875,7 +875,7 @@ def compare_rankings(
         random_state=random_state,
     )
     for who, given in scores.items():
-        _warn_of_row_order(named.values(), np.asarray(y_true), np.asarray(given), qid, docno, f"Ranking {who!r}: ")
+        _warn_of_row_order(named.values(), np.asarray(y_true), np.asarray(given), layout, docno, f"Ranking {who!r}: ")
     return RankingReport(reports, tuple(layout.ids.tolist()), layout.counts, convention or "letor", confidence)
 
 
@@ -908,8 +908,8 @@ def compare_runs(
     Returns
     -------
     RankingReport
-        Report in which ``items`` counts the judged documents. Unlike :func:`compare_rankings`, nothing is said of runs
-        with many equal scores, which document ids order unless another convention is given.
+        Report in which ``items`` counts the judged documents. Unlike in :func:`compare_rankings`, many equal scores
+        cause no warning: document ids order them, unless another convention is given.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from rankrls._cached import cached_property
 from rankrls._checks import check_magnitude
 from rankrls._comparisons import ComparedItems, Data, Features, GraphSetting, LabelledItems, PerChunk
 from rankrls._compiled import limited_threads, n_threads, results_in_order, stream_threads
-from rankrls._curves import Curve, joined
+from rankrls._curves import Curve, joined_curves
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
@@ -390,7 +390,7 @@ class StreamedValidationPlan(Plan):
         assert isinstance(problem, LeastSquaresProblem)
         (path,) = problem.path(values).paths
         task = partial(_validated, path.all_functions(), self.measure)
-        return joined([*chain.from_iterable(map_parts(task, self.dataset.parts, self.executor))])
+        return joined_curves([*chain.from_iterable(map_parts(task, self.dataset.parts, self.executor))])
 
 
 def streamed_plan(measure: Measure, validation: Dataset | None, executor: Executor | None) -> Plan:
@@ -551,9 +551,9 @@ def _judged(
     scores = np.stack([_scores(model, table) for model in models], axis=1)
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
-    labelled = table.take(rows)
+    labelled = replace(table, X=scores).take(rows)  # without a copy of the features
     layout = query_layout(labelled.qid, labelled.n_rows)
-    given = (table.y[rows], scores[rows], layout, labelled.sample_weight, labelled.ids)
+    given = (table.y[rows], labelled.X, layout, labelled.sample_weight, labelled.ids)
     values = [measure.per_query(*given) for measure in measures]
     return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), layout.ids
 

@@ -38,7 +38,7 @@ class Stored(ABC):
     kind : str
         Name of the format in errors.
     remedy : str
-        What to do with a file of another format, in errors.
+        Advice about files of other formats, for errors.
     schema : pyarrow Schema
     textual : bool
         Whether all cells are texts.
@@ -213,23 +213,24 @@ class Delimited(Stored):
         """Columns of texts of at most ``rows`` rows; all further blocks are read if a cell in quotes may end in one."""
         import pyarrow as pa
 
-        if (table := self._plain(block)) is not None:
+        closed = self._quotes_are_closed(block)
+        if closed and (table := self._plain(block)) is not None:
             count = table.num_rows
             self._numbers.extend(range(self._line + 1, self._line + count + 1))
             self._line += count
             yield from (table.slice(start, rows).columns for start in range(0, count, rows))
             return
         step = min(rows, max(_TEXT_CELLS // len(self.schema), _TEXT_ROWS))
-        remaining = self._rows([block] if self._quotes_are_closed(block) else chain([block], self._blocks))
+        remaining = self._rows([block] if closed else chain([block], self._blocks))
         while found := [*islice(remaining, step)]:
             yield [pa.array(cells, pa.string()) for cells in zip(*found, strict=True)]
 
     def _plain(self, block: bytes) -> Any:
-        """Table of texts; None for a block that pyarrow might read differently, or refuse."""
+        """Table of texts; None for a block whose rows are not its lines, or that pyarrow refuses."""
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        if b"\0" in block or not self._quotes_are_closed(block):
+        if b"\0" in block:
             return None
         names = [str(k) for k in range(len(self.schema))]
         texts = arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from rankrls._comparisons import DataInMemory, GraphSetting
-from rankrls._curves import Curve, joined
+from rankrls._curves import Curve, joined_curves
 from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.numerics.krylov import (
@@ -217,7 +217,7 @@ class Surface:
 
     def _record(self, curves: list[Curve]) -> None:
         """Record the current measures, and mark the best point so far."""
-        curve = joined(curves)
+        curve = joined_curves(curves)
         size = curve.size
         values = curve.per_block
         check_evaluated(curve.mean)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankrls._arrays import host_only
 from rankrls._comparisons import Data, DataInMemory, GraphSetting, LabelledItems, PreferredItems
-from rankrls._curves import Curve, ItemFold, joined, judged_queries, of_item_folds
+from rankrls._curves import Curve, ItemFold, joined_curves, judged_queries, of_item_folds
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem, Solutions
 from rankrls._queries import label_varies, query_layout
@@ -110,7 +110,7 @@ class Plan:
         curves = []
         for split in self.splits(whole):
             curves.append(split.data.evaluate(self.measure, scores_of_refit(whole, candidate, split, values)))
-        return joined(curves)
+        return joined_curves(curves)
 
     def splits(self, data: DataInMemory) -> list[Split]:
         """Training and evaluated data, for solvers that evaluate while they iterate."""
