@@ -241,7 +241,7 @@ class Command(click.Command):
 
         work = getattr(import_module(f"rankrls.cli.commands.{self.module}"), str(self.name))
         if not gc.isenabled():  # in the program's own process
-            gc.freeze()  # modules are no garbage: searching them for it takes a quarter of the time of a small command
+            gc.freeze()  # modules are not garbage, and searching them takes a quarter of the time of a small command
             gc.enable()
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
         options = Options(**every | ctx.params, words=ctx.obj)  # errors may complete the words of the call
